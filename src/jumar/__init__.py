@@ -1,0 +1,97 @@
+"""Jumar carries trained PyTorch and ONNX models onto Huawei Ascend NPUs.
+
+Everything here is loaded on first use, so ``import jumar`` costs nothing and an absent extra only matters where it is needed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Artifact": "case",
+    "Case": "case",
+    "EvaluationError": "errors",
+    "ExternalDataError": "errors",
+    "Finding": "case",
+    "JumarError": "errors",
+    "Measurement": "case",
+    "ModelError": "errors",
+    "OutputError": "errors",
+    "Proof": "case",
+    "Record": "case",
+    "ShapeError": "errors",
+    "Step": "case",
+    "Target": "targets",
+    "TargetError": "errors",
+    "ToolError": "errors",
+    "UsageError": "errors",
+    "check": "verbs.check",
+    "compile": "verbs.compile",
+    "explain": "verbs.explain",
+    "fix": "verbs.fix",
+    "migrate": "verbs.migrate",
+    "verify": "verbs.verify",
+}
+
+__all__ = [
+    "Artifact",
+    "Case",
+    "EvaluationError",
+    "ExternalDataError",
+    "Finding",
+    "JumarError",
+    "Measurement",
+    "ModelError",
+    "OutputError",
+    "Proof",
+    "Record",
+    "ShapeError",
+    "Step",
+    "Target",
+    "TargetError",
+    "ToolError",
+    "UsageError",
+    "check",
+    "compile",
+    "explain",
+    "fix",
+    "migrate",
+    "verify",
+]
+
+if TYPE_CHECKING:
+    from .case import Artifact, Case, Finding, Measurement, Proof, Record, Step
+    from .errors import (
+        EvaluationError,
+        ExternalDataError,
+        JumarError,
+        ModelError,
+        OutputError,
+        ShapeError,
+        TargetError,
+        ToolError,
+        UsageError,
+    )
+    from .targets import Target
+    from .verbs.check import check
+    from .verbs.compile import compile
+    from .verbs.explain import explain
+    from .verbs.fix import fix
+    from .verbs.migrate import migrate
+    from .verbs.verify import verify
+
+
+def __getattr__(name: str) -> object:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'jumar' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{home}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
