@@ -1,0 +1,103 @@
+"""The child process that runs ONNX Runtime: ``python -m jumar.graph.child``.
+
+Whatever a hostile or merely unlucky model does to the runtime (crash, endless loop, all the memory) happens here, not in the
+user's process. It reads requests from standard input and answers on standard output; see :mod:`jumar.graph.wire`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from typing import Any, BinaryIO
+
+import numpy as np
+import onnxruntime as ort
+
+from . import wire
+
+
+def _limit_memory() -> None:
+    limit = int(os.environ.get("JUMAR_MEMORY_LIMIT_MB", "0")) << 20
+    if limit:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+def _external_initializers(options: Any, external: list[dict[str, Any]]) -> list[Any]:
+    """Hand external weights to ONNX Runtime as memory maps, so that nothing is copied and no path check is repeated."""
+    if not external:
+        return []
+    arrays = []
+    for item in external:
+        raw = np.memmap(item["path"], dtype=np.uint8, mode="r", offset=item["offset"], shape=(item["length"],))
+        arrays.append(raw.view(wire.dtype_of(item["dtype"])).reshape(item["shape"]))
+    values = [ort.OrtValue.ortvalue_from_numpy(array) for array in arrays]
+    options.add_external_initializers([item["name"] for item in external], values)
+    return [arrays, values]
+
+
+class _Server:
+    def __init__(self) -> None:
+        self.sessions: dict[int, tuple[Any, Any]] = {}
+
+    def load(self, header: dict[str, Any], payloads: list[wire.Buffer]) -> tuple[dict[str, Any], list[bytes]]:
+        options = ort.SessionOptions()
+        # Optimisation off: the reference must be the model as written, not as fused.
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.log_severity_level = 4
+        options.use_deterministic_compute = True
+        kept = _external_initializers(options, header["external"])
+        session = ort.InferenceSession(header.get("path") or bytes(payloads[0]), options, providers=["CPUExecutionProvider"])
+        self.sessions[header["id"]] = (session, kept)
+        return {"outputs": [output.name for output in session.get_outputs()]}, []
+
+    def run(self, header: dict[str, Any], payloads: list[wire.Buffer]) -> tuple[dict[str, Any], list[bytes]]:
+        session, _ = self.sessions[header["id"]]
+        feeds = {item["name"]: wire.unpack_array(item["array"], data) for item, data in zip(header["feeds"], payloads, strict=True)}
+        names = header["outputs"] or [output.name for output in session.get_outputs()]
+        packed = [wire.pack_array(value) for value in session.run(names, feeds)]
+        return {"arrays": [item for item, _ in packed], "names": names}, [data for _, data in packed]
+
+    def unload(self, header: dict[str, Any], _payloads: list[wire.Buffer]) -> tuple[dict[str, Any], list[bytes]]:
+        self.sessions.pop(header["id"], None)
+        return {}, []
+
+
+def serve(source: BinaryIO, sink: BinaryIO) -> None:
+    """Answer requests until standard input ends."""
+
+    def read(size: int) -> bytes:
+        data = source.read(size)
+        if len(data) != size:
+            raise EOFError
+        return data
+
+    server = _Server()
+    commands = {"load": server.load, "run": server.run, "unload": server.unload}
+    while True:
+        try:
+            header, payloads = wire.decode(read)
+        except EOFError:
+            return
+        try:
+            reply, data = commands[header["cmd"]](header, payloads)
+        except Exception as error:  # everything a model can provoke is reported, not raised
+            reply, data = {"error": f"{type(error).__name__}: {error}"}, []
+        for part in wire.encode(reply, data):
+            sink.write(part)
+        sink.flush()
+
+
+def main() -> None:
+    _limit_memory()
+    # Native code may print; only answers may reach the pipe.
+    sink = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
+        serve(sys.stdin.buffer, sink)
+
+
+if __name__ == "__main__":
+    main()

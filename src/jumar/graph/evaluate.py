@@ -1,0 +1,223 @@
+"""Run models with ONNX Runtime in a child process, with a time and a memory limit."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, cast
+
+import onnx_ir as ir
+
+from ..errors import EvaluationError
+from ..text import Text, say
+from . import wire
+from .save import _INLINE_LIMIT, inline_bytes
+
+DEFAULT_TIMEOUT = 600.0
+"""Seconds one load or run may take."""
+
+
+def _default_memory_mb() -> int:
+    """Four fifths of the machine's memory, so that a hostile model cannot take the machine down (0 = no limit known)."""
+    try:
+        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 0
+    return int(total * 0.8) >> 20
+
+
+class Evaluator:
+    """Owner of one child process; restarts it after a crash.
+
+    ::
+
+        with Evaluator() as evaluator:
+            outputs = evaluator.run(model, {"x": array})
+
+    Raises (from every method):
+        EvaluationError: ONNX Runtime refused the model or the inputs, crashed, or went over a limit.
+    """
+
+    def __init__(self, timeout: float = DEFAULT_TIMEOUT, memory_mb: int | None = None) -> None:
+        self.timeout = timeout
+        self.memory_mb = _default_memory_mb() if memory_mb is None else memory_mb
+        self._process: subprocess.Popen[bytes] | None = None
+        self._next_id = 0
+        self.generation = 0
+
+    def __enter__(self) -> Evaluator:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the child process."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                try:
+                    pipe.close()
+                except OSError:
+                    continue
+        try:
+            process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def session(self, model: ir.Model) -> Session:
+        """Load a model once to run it often."""
+        return Session(self, model)
+
+    def run(self, model: ir.Model, feeds: Mapping[str, Any], outputs: Sequence[str] = ()) -> dict[str, Any]:
+        """Load, run once, forget. Returns arrays by output name."""
+        with self.session(model) as session:
+            return session.run(feeds, outputs)
+
+    def request(self, header: dict[str, Any], payloads: Sequence[bytes] = ()) -> tuple[dict[str, Any], list[wire.Buffer]]:
+        """Send one command and wait for the answer."""
+        process = self._start()
+        deadline = time.monotonic() + self.timeout
+        stdin, stdout = cast(BinaryIO, process.stdin), cast(BinaryIO, process.stdout)
+        try:
+            for part in wire.encode(header, payloads):
+                stdin.write(part)
+            stdin.flush()
+            reply, data = wire.decode(lambda size: _read(stdout.fileno(), size, deadline))
+        except TimeoutError:
+            process.kill()
+            self.close()
+            raise _failure(say("it ran longer than {seconds} s", "运行超过 {seconds} 秒", seconds=f"{self.timeout:g}")) from None
+        except (EOFError, BrokenPipeError, OSError):
+            raise _failure(self._death(process)) from None
+        if "error" in reply:
+            raise _failure(say("{reason}", "{reason}", reason=" ".join(reply["error"].split())[:400]))
+        return reply, data
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            self.close()
+            environment = {**os.environ, "JUMAR_MEMORY_LIMIT_MB": str(self.memory_mb)}
+            command = [sys.executable, "-m", "jumar.graph.child"]
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+            )
+            self.generation += 1
+            for pipe in (self._process.stdin, self._process.stdout):
+                with contextlib.suppress(AttributeError, OSError):  # Linux only, and capped by the system; only speed depends on it
+                    fcntl.fcntl(cast(BinaryIO, pipe), fcntl.F_SETPIPE_SZ, 1 << 20)
+        return self._process
+
+    def new_id(self) -> int:
+        self._next_id += 1
+        return self._next_id
+
+    def _death(self, process: subprocess.Popen[bytes]) -> Text:
+        self.close()
+        code = process.returncode
+        if code is not None and code < 0:
+            name = signal.Signals(-code).name
+            return say(
+                "ONNX Runtime was killed by {signal} (crash, or out of memory)",
+                "ONNX Runtime 被 {signal} 终止（崩溃或内存不足）",
+                signal=name,
+            )
+        return say("ONNX Runtime ended with status {code} (out of memory?)", "ONNX Runtime 以状态 {code} 退出（内存不足？）", code=code)
+
+
+class Session:
+    """A model loaded in the evaluator's child; loads itself again if the child had to be restarted."""
+
+    def __init__(self, evaluator: Evaluator, model: ir.Model) -> None:
+        self._evaluator, self._model = evaluator, model
+        self._id, self._generation = evaluator.new_id(), -1
+        self._folder: Path | None = None
+        self._load()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _load(self) -> None:
+        external = [
+            {
+                "name": value.name,
+                "path": str(value.const_value.path),
+                "offset": value.const_value.offset or 0,
+                "length": value.const_value.nbytes,
+                "dtype": value.const_value.dtype.numpy().name,
+                "shape": list(value.const_value.shape.numpy()),
+            }
+            for value in self._model.graph.initializers.values()
+            if isinstance(value.const_value, ir.ExternalTensor) and value.const_value.nbytes
+        ]
+        header: dict[str, Any] = {"cmd": "load", "id": self._id, "external": external}
+        if inline_bytes(self._model) > _INLINE_LIMIT:
+            self._folder = Path(tempfile.mkdtemp(prefix="jumar-"))
+            ir.save(self._model, self._folder / "model.onnx", format="protobuf", external_data="model.data")
+            header |= {"path": str(self._folder / "model.onnx"), "external": []}
+            payload = b""
+        else:
+            payload = ir.to_proto(self._model).SerializeToString()
+        self._evaluator.request(header, [payload])
+        self._generation = self._evaluator.generation
+
+    def run(self, feeds: Mapping[str, Any], outputs: Sequence[str] = ()) -> dict[str, Any]:
+        """Run on arrays keyed by input name; returns arrays keyed by output name (all outputs if none are named)."""
+        if self._generation != self._evaluator.generation:
+            self._load()
+        packed = {name: wire.pack_array(array) for name, array in feeds.items()}
+        header = {
+            "cmd": "run",
+            "id": self._id,
+            "outputs": list(outputs),
+            "feeds": [{"name": name, "array": item} for name, (item, _) in packed.items()],
+        }
+        reply, data = self._evaluator.request(header, [payload for _, payload in packed.values()])
+        return {name: wire.unpack_array(item, raw) for name, item, raw in zip(reply["names"], reply["arrays"], data, strict=True)}
+
+    def close(self) -> None:
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+        if self._generation == self._evaluator.generation:
+            self._evaluator.request({"cmd": "unload", "id": self._id})
+            self._generation = -1
+
+
+def _read(descriptor: int, size: int, deadline: float) -> bytearray:
+    """Exactly ``size`` bytes before the deadline."""
+    buffer = bytearray(size)
+    view, done = memoryview(buffer), 0
+    while done < size:
+        if not select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            raise TimeoutError
+        count = os.readv(descriptor, [view[done:]])
+        if not count:
+            raise EOFError
+        done += count
+    return buffer
+
+
+def _failure(reason: Text) -> EvaluationError:
+    return EvaluationError(
+        say("the model could not be executed: {reason}", "模型无法执行：{reason}", reason=reason),
+        say("expected it to run in ONNX Runtime", "应能在 ONNX Runtime 中运行"),
+        say("give real inputs with --feeds, or export the model again", "请用 --feeds 提供真实输入，或重新导出模型"),
+    )

@@ -1,0 +1,212 @@
+"""Constant folding: what does not depend on the inputs is computed once, here, by ONNX Runtime itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import onnx_ir as ir
+from onnx_ir.passes.common import LiftConstantsToInitializersPass
+
+from .evaluate import Evaluator
+from .shapes import infer_shapes, static_shape
+from .walk import model_opset
+
+DEFAULT_FOLD_LIMIT = 64 << 10
+"""A fold may not turn small inputs into more than this many bytes (a ConstantOfShape must not explode the file)."""
+
+_RANDOM = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli", "Dropout"}
+_MAX_ROUNDS = 12
+
+
+def fold_constants(model: ir.Model, evaluator: Evaluator, limit: int = DEFAULT_FOLD_LIMIT, within: set[str] | None = None) -> list[str]:
+    """Fold in place, to a fixed point (folded shapes make more shapes known, and so on).
+
+    Args:
+        limit: bytes a single result may have beyond the size of the constants it is made from.
+        within: fold only these tensors (by name) and what they need; None folds all.
+
+    Returns:
+        The names of the tensors that became constants.
+
+    Raises:
+        EvaluationError: a constant expression cannot be evaluated (then the model itself cannot run either).
+    """
+    LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
+    folded: list[str] = []
+    for _ in range(_MAX_ROUNDS):
+        infer_shapes(model)
+        found = _fold_shapes(model, within) + _fold_round(model, evaluator, limit, within)
+        if not found:
+            break
+        folded += found
+    return folded
+
+
+def foldable_nodes(model: ir.Model, limit: int = DEFAULT_FOLD_LIMIT) -> list[ir.Node]:
+    """Nodes of the main graph that need no input: computed from constants, or the shape of a tensor of known shape."""
+    known = _constants(model)
+    found = []
+    for node in model.graph:
+        if node.op_type == "Constant" and node.domain == "":
+            known.update(value.name or "" for value in node.outputs)
+        elif _shape_of_static(node) or _computable(node, known, limit):
+            known.update(value.name or "" for value in node.outputs)
+            found.append(node)
+    return found
+
+
+def _constants(model: ir.Model) -> set[str]:
+    inputs = {value.name for value in model.graph.inputs}
+    return {name for name in model.graph.initializers if name not in inputs}
+
+
+def _shape_of_static(node: ir.Node) -> bool:
+    return node.domain == "" and node.op_type in ("Shape", "Size") and bool(node.inputs) and static_shape(node.inputs[0]) is not None
+
+
+def _computable(node: ir.Node, known: set[str], limit: int) -> bool:
+    if node.domain != "" or node.op_type in _RANDOM or (node.op_type == "Identity" and node.outputs[0].is_graph_output()):
+        return False
+    if any(attribute.type in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS) for attribute in node.attributes.values()):
+        return False
+    if not all(value is None or value.name in known for value in node.inputs):
+        return False
+    # Every output is a tensor we could write as an initializer, and is not known to be too large.
+    for value in node.outputs:
+        if isinstance(value.type, (ir.SequenceType, ir.OptionalType)):
+            return False
+        shape = static_shape(value)
+        if (
+            shape is not None
+            and value.dtype is not None
+            and _too_large(node, int(np.prod(shape, dtype=np.int64)) * value.dtype.itemsize, limit)
+        ):
+            return False
+    return True
+
+
+def _too_large(node: ir.Node, size: float, limit: int) -> bool:
+    """A result may replace constants that only this node reads; beyond them it may add ``limit`` bytes to the file."""
+    freed = [value for value in node.inputs if value is not None and value.const_value is not None and len(value.uses()) == 1]
+    return size > limit + sum(value.const_value.nbytes for value in freed if value.const_value is not None)
+
+
+def _fold_shapes(model: ir.Model, within: set[str] | None) -> list[str]:
+    found = []
+    for node in list(model.graph):
+        if not _shape_of_static(node) or not _wanted(node, within):
+            continue
+        shape = static_shape(node.inputs[0]) or ()
+        if node.op_type == "Shape":
+            start, end = (node.attributes[key].as_int() if key in node.attributes else None for key in ("start", "end"))
+            array = np.array(shape[slice(start, end)], dtype=np.int64)
+        else:
+            array = np.array(int(np.prod(shape, dtype=np.int64)), dtype=np.int64)
+        found += _make_constant(model.graph, node.outputs[0], array)
+    return found
+
+
+def _wanted(node: ir.Node, within: set[str] | None) -> bool:
+    return within is None or any(value.name in within for value in node.outputs)
+
+
+def _fold_round(model: ir.Model, evaluator: Evaluator, limit: int, within: set[str] | None) -> list[str]:
+    known = _constants(model)
+    nodes: list[ir.Node] = []
+    for node in model.graph:
+        if _wanted(node, within) and _computable(node, known, limit):
+            known.update(value.name or "" for value in node.outputs)
+            nodes.append(node)
+    refused: set[ir.Node] = set()
+    while nodes:
+        frontier = _frontier(nodes)
+        if not frontier:
+            return []
+        piece = _piece(model, nodes, frontier)
+        arrays = evaluator.run(piece, {})
+        large = {value.producer() for value in frontier if _too_large_result(value, arrays[value.name or ""], limit)} - {None}
+        if not large:
+            return [name for value in frontier for name in _make_constant(model.graph, value, arrays[value.name or ""])]
+        # A result that is too large stays computed on the device; what it is made from may still fold.
+        refused |= {node for node in large if node is not None}
+        nodes = _without_dependents(nodes, refused)
+    return []
+
+
+def _too_large_result(value: ir.Value, array: object, limit: int) -> bool:
+    producer = value.producer()
+    return producer is None or not isinstance(array, np.ndarray) or _too_large(producer, array.nbytes, limit)
+
+
+def _without_dependents(nodes: Iterable[ir.Node], refused: set[ir.Node]) -> list[ir.Node]:
+    kept, gone = [], set(refused)
+    for node in nodes:
+        if node in gone or any(value is not None and value.producer() in gone for value in node.inputs):
+            gone.add(node)
+        else:
+            kept.append(node)
+    return kept
+
+
+def _frontier(nodes: list[ir.Node]) -> list[ir.Value]:
+    """Outputs of ``nodes`` that somebody outside of them reads."""
+    inside = set(nodes)
+    values = []
+    for node in nodes:
+        values += [value for value in node.outputs if value.is_graph_output() or any(use.node not in inside for use in value.uses())]
+    return values
+
+
+def _piece(model: ir.Model, nodes: list[ir.Node], frontier: list[ir.Value]) -> ir.Model:
+    """A model of just these nodes, without inputs."""
+    values: dict[str, ir.Value] = {}
+    weights: list[ir.Value] = []
+    copies: list[ir.Node] = []
+    for node in nodes:
+        inputs: list[ir.Value | None] = []
+        for value in node.inputs:
+            if value is None:
+                inputs.append(None)
+                continue
+            name = value.name or ""
+            if name not in values:
+                values[name] = ir.Value(name=name, type=value.type, shape=value.shape, const_value=value.const_value)
+                weights.append(values[name])
+            inputs.append(values[name])
+        outputs = [ir.Value(name=value.name, type=value.type) for value in node.outputs]
+        values.update({value.name or "": value for value in outputs})
+        copies.append(ir.Node(node.domain, node.op_type, inputs, list(node.attributes.values()), outputs=outputs, name=node.name))
+    outputs = [values[value.name or ""] for value in frontier]
+    graph = ir.Graph([], outputs, nodes=copies, initializers=weights, opset_imports={"": model_opset(model)}, name="constants")
+    return ir.Model(graph, ir_version=model.ir_version)
+
+
+def _make_constant(graph: ir.Graph, value: ir.Value, array: object) -> list[str]:
+    """Give ``value``'s users an initializer of the same name. Graph outputs keep their node: ATC wants an operator there."""
+    node = value.producer()
+    if node is None or not isinstance(array, np.ndarray):
+        return []
+    name = value.name or ""
+    if value.is_graph_output():
+        if node.op_type == "Identity":
+            return []
+        weight = _initializer(graph, f"{name}__constant", array)
+        copy = ir.node("Identity", [weight], outputs=[ir.Value(name=f"{name}__new", type=value.type, shape=value.shape)], name=node.name)
+        graph.insert_before(node, [copy])
+        value.replace_all_uses_with(copy.outputs[0], replace_graph_outputs=True)
+        value.name = f"{name}__folded"
+        copy.outputs[0].name = name
+    else:
+        value.name = f"{name}__folded"
+        value.replace_all_uses_with(_initializer(graph, name, array))
+    if not any(output.uses() or output.is_graph_output() for output in node.outputs):
+        graph.remove(node, safe=True)
+    return [name]
+
+
+def _initializer(graph: ir.Graph, name: str, array: np.ndarray) -> ir.Value:
+    tensor = ir.tensor(np.array(array), name=name)
+    value = ir.Value(name=name, const_value=tensor, shape=ir.Shape(list(array.shape)), type=ir.TensorType(tensor.dtype))
+    graph.register_initializer(value)
+    return value

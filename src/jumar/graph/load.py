@@ -1,0 +1,236 @@
+"""Read a model from a stranger: one clear error for whatever is wrong with it, and never a byte from outside its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import onnx
+import onnx_ir as ir
+
+from ..case import ModelInfo, TensorInfo
+from ..errors import ExternalDataError, ModelError
+from ..text import Text, say
+from .digest import file_sha256
+from .walk import model_opset
+
+_EXPECTED = say("expected an ONNX model (binary protobuf)", "应为 ONNX 模型（二进制 protobuf）")
+_CHECK_PATH = say("check the path", "请检查路径")
+_EXPORT_AGAIN = say("export or download the model again", "请重新导出或下载该模型")
+
+
+def load(path: str | Path) -> ir.Model:
+    """Load an ONNX file; external weights stay on disk and are memory-mapped when read.
+
+    Raises:
+        ModelError: no such file, a directory, empty, not a protobuf, truncated, no graph, or refused by the ONNX checker.
+        ExternalDataError: external weights missing, shorter than declared, or outside the model's folder.
+    """
+    path = Path(path)
+    proto = _parse(path)
+    _check_external_data(proto, path)
+    _run_checker(proto, path)
+    try:
+        model = ir.serde.deserialize_model(proto)
+    except Exception as error:
+        raise ModelError(
+            say("`{path}` cannot be read: {error}", "无法读取 `{path}`：{error}", path=path, error=_first_line(error)),
+            _EXPECTED,
+            _EXPORT_AGAIN,
+        ) from error
+    ir.external_data.set_base_dir(model.graph, path.resolve().parent)
+    _forget_placeholder_sizes(model)
+    return model
+
+
+def _forget_placeholder_sizes(model: ir.Model) -> None:
+    """Some exporters write an open dimension as -1 or as "?"; that is neither a size nor a symbol two tensors could share."""
+    for graph in model.graphs():
+        for value in (*graph.inputs, *graph.outputs, *(output for node in graph for output in node.outputs)):
+            if value.shape is not None and any(_is_placeholder(dim) for dim in value.shape):
+                value.shape = ir.Shape([None if _is_placeholder(dim) else dim for dim in value.shape])
+
+
+def _is_placeholder(dim: int | ir.SymbolicDim) -> bool:
+    return dim < 0 if isinstance(dim, int) else dim.value in ("?", "")
+
+
+def _parse(path: Path) -> onnx.ModelProto:
+    def bad(found: Text, remedy: Text = _EXPORT_AGAIN) -> ModelError:
+        return ModelError(found, _EXPECTED, remedy)
+
+    if path.is_dir():
+        raise bad(
+            say("`{path}` is a directory", "`{path}` 是一个目录", path=path), say("name the .onnx file in it", "请指定其中的 .onnx 文件")
+        )
+    if not path.exists():
+        raise bad(say("`{path}` does not exist", "`{path}` 不存在", path=path), _CHECK_PATH)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise bad(
+            say("`{path}` cannot be read: {error}", "无法读取 `{path}`：{error}", path=path, error=error.strerror), _CHECK_PATH
+        ) from error
+    if not data:
+        raise bad(say("`{path}` is empty", "`{path}` 是空文件", path=path))
+    proto = onnx.ModelProto()
+    try:
+        proto.ParseFromString(data)
+    except Exception as error:
+        looks_like = _looks_like(data)
+        raise bad(
+            say(
+                "`{path}` is not an ONNX protobuf or is truncated{hint}",
+                "`{path}` 不是 ONNX protobuf 文件或已被截断{hint}",
+                path=path,
+                hint=looks_like,
+            )
+        ) from error
+    if not proto.HasField("graph") or not proto.ir_version:
+        raise bad(say("`{path}` holds no ONNX graph{hint}", "`{path}` 中没有 ONNX 计算图{hint}", path=path, hint=_looks_like(data)))
+    return proto
+
+
+def _looks_like(data: bytes) -> Text:
+    """Name the usual other kinds of file that end in .onnx."""
+    if data.startswith(b"version https://git-lfs"):
+        return say(" (it is a Git LFS pointer: run `git lfs pull`)", "（这是 Git LFS 指针文件：请运行 `git lfs pull`）")
+    if data.startswith(b"PK\x03\x04"):
+        return say(" (it is a ZIP archive, perhaps a PyTorch checkpoint)", "（这是 ZIP 压缩包，可能是 PyTorch 权重文件）")
+    if data[:512].isascii() and all(byte >= 9 for byte in data[:512]):
+        return say(" (it is a text file)", "（这是文本文件）")
+    return say("", "")
+
+
+def _tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
+    yield from graph.initializer
+    for sparse in graph.sparse_initializer:
+        yield sparse.values
+        yield sparse.indices
+    for node in graph.node:
+        yield from _node_tensors(node)
+
+
+def _node_tensors(node: onnx.NodeProto) -> Iterator[onnx.TensorProto]:
+    for attribute in node.attribute:
+        if attribute.HasField("t"):
+            yield attribute.t
+        yield from attribute.tensors
+        for graph in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
+            yield from _tensors(graph)
+
+
+def _check_external_data(proto: onnx.ModelProto, path: Path) -> None:
+    """Every external tensor must name an existing file inside the model's folder that is long enough.
+
+    The checks are made on the resolved path, so neither ``..`` nor an absolute path nor a symbolic link leads outside.
+    """
+    folder = path.resolve().parent
+    tensors = list(_tensors(proto.graph))
+    for function in proto.functions:
+        for node in function.node:
+            tensors += _node_tensors(node)
+    for tensor in tensors:
+        if tensor.data_location != onnx.TensorProto.EXTERNAL:
+            continue
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        location = entries.get("location", "")
+        inside = say("expected a file inside the model's folder", "应为模型所在目录内的文件")
+        relative = Path(location)
+        if not location or relative.is_absolute() or ".." in relative.parts or "\\" in location:
+            found = say(
+                "weights of `{name}` point to `{location}`, outside the model's folder",
+                "`{name}` 的权重指向模型目录之外的 `{location}`",
+                name=tensor.name,
+                location=location,
+            )
+            raise ExternalDataError(
+                found, inside, say("Jumar reads no path outside it; save the model again", "Jumar 不读取目录之外的路径；请重新保存模型")
+            )
+        resolved = (folder / relative).resolve()
+        if folder not in resolved.parents:
+            found = say(
+                "weights of `{name}` point through a link to a file outside the model's folder (`{location}`)",
+                "`{name}` 的权重经由链接指向模型目录之外的文件（`{location}`）",
+                name=tensor.name,
+                location=location,
+            )
+            raise ExternalDataError(found, inside, say("copy the file into the folder", "请将该文件复制到目录内"))
+        if not resolved.is_file():
+            found = say(
+                "weights of `{name}` are missing: `{location}` is not next to the model",
+                "`{name}` 的权重缺失：模型旁没有 `{location}`",
+                name=tensor.name,
+                location=location,
+            )
+            raise ExternalDataError(
+                found,
+                inside,
+                say("put `{location}` beside `{model}`", "请把 `{location}` 放到 `{model}` 旁", location=location, model=path.name),
+            )
+        _check_extent(tensor, entries, resolved, location)
+
+
+def _check_extent(tensor: onnx.TensorProto, entries: dict[str, str], resolved: Path, location: str) -> None:
+    size = resolved.stat().st_size
+    try:
+        offset, length = int(entries.get("offset", 0)), int(entries.get("length", -1))
+    except ValueError:
+        offset, length = -1, -1
+    end = offset + max(length, 0)
+    if offset < 0 or end > size:
+        raise ExternalDataError(
+            say(
+                "weights of `{name}` need bytes {offset} to {end} of `{location}`",
+                "`{name}` 的权重需要 `{location}` 的第 {offset} 到 {end} 字节",
+                name=tensor.name,
+                offset=offset,
+                end=end,
+                location=location,
+            ),
+            say("the file has {size} bytes", "该文件只有 {size} 字节", size=size),
+            say("copy the weights file again", "请重新复制权重文件"),
+        )
+
+
+def _run_checker(proto: onnx.ModelProto, path: Path) -> None:
+    try:
+        # By path, so that models over 2 GB and external weights are handled by the checker itself.
+        onnx.checker.check_model(str(path.resolve()))
+    except Exception as error:
+        reason = _first_line(error)
+        raise ModelError(
+            say("`{path}` fails the ONNX checker: {reason}", "`{path}` 未通过 ONNX 检查：{reason}", path=path, reason=reason),
+            say(
+                "expected a valid ONNX model (opset imports: {imports})",
+                "应为有效的 ONNX 模型（opset 声明：{imports}）",
+                imports=", ".join(f"{item.domain or 'ai.onnx'} {item.version}" for item in proto.opset_import) or "none",
+            ),
+            _EXPORT_AGAIN,
+        ) from error
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__)[:300]
+
+
+def tensor_info(value: ir.Value) -> TensorInfo:
+    """Name, dtype and shape of a graph input or output (dtype "sequence" etc. for non-tensors)."""
+    dtype = "unknown" if value.type is None else type(value.type).__name__.removesuffix("Type").lower()
+    if isinstance(value.type, (ir.TensorType, ir.SparseTensorType)):
+        dtype = value.type.dtype.name.lower()
+    shape = None if value.shape is None else tuple(dim if isinstance(dim, int) else dim.value for dim in value.shape)
+    return TensorInfo(value.name or "", dtype, shape)
+
+
+def model_info(model: ir.Model, path: str | Path | None = None) -> ModelInfo:
+    """The record's view of a model; initializers that old exporters list among the inputs are left out."""
+    weights = model.graph.initializers
+    return ModelInfo(
+        path=None if path is None else str(path),
+        sha256=None if path is None else file_sha256(path),
+        opset=model_opset(model),
+        inputs=tuple(tensor_info(value) for value in model.graph.inputs if value.name not in weights),
+        outputs=tuple(tensor_info(value) for value in model.graph.outputs),
+    )
