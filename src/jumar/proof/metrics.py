@@ -1,0 +1,150 @@
+"""How far apart two tensors are, in numbers whose meaning is fixed here.
+
+``max_abs``
+    largest absolute difference.
+``max_rel``
+    largest ``|a - b| / max(|b|, 1e-3 * max|b|)``: relative, with a floor so that elements a thousand times smaller than the largest
+    one do not decide. 1.0 stands for "not comparable" (other shape, NaN or infinity in other places, other dtype kind).
+``cosine``
+    cosine similarity of the flattened tensors in float64 (1.0 for two all-zero tensors).
+
+Integers, booleans and strings must be equal: any difference is a ``max_rel`` of at least 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..case import Proof
+from ..text import Text, say
+
+RELATIVE_FLOOR = 1e-3
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One tensor against its reference."""
+
+    max_abs: float
+    max_rel: float
+    cosine: float
+    reason: Text | None = None
+
+    def within(self, bound: float) -> bool:
+        return self.reason is None and self.max_rel <= bound
+
+
+def compare(found: Any, reference: Any) -> Comparison:
+    """Compare a tensor, a list of tensors (ONNX sequence) or None with its reference."""
+    if found is None or reference is None or isinstance(found, list) or isinstance(reference, list):
+        return _compare_containers(found, reference)
+    found, reference = np.asarray(found), np.asarray(reference)
+    if found.shape != reference.shape:
+        return _different(
+            say("shape {found} instead of {expected}", "形状为 {found}，应为 {expected}", found=found.shape, expected=reference.shape)
+        )
+    if found.dtype != reference.dtype:
+        return _different(
+            say("dtype {found} instead of {expected}", "类型为 {found}，应为 {expected}", found=found.dtype, expected=reference.dtype)
+        )
+    if found.dtype.kind in "OUS":
+        same = bool(np.array_equal(found, reference))
+        return Comparison(0.0, 0.0, 1.0) if same else _different(say("strings differ", "字符串不同"))
+    if found.size == 0:
+        return Comparison(0.0, 0.0, 1.0)
+    if found.dtype.kind in "biu":
+        return _compare_integers(found, reference)
+    return _compare_floats(found.astype(np.float64), reference.astype(np.float64))
+
+
+def _different(reason: Text) -> Comparison:
+    return Comparison(math.inf, 1.0, 0.0, reason)
+
+
+def _compare_containers(found: Any, reference: Any) -> Comparison:
+    if found is None and reference is None:
+        return Comparison(0.0, 0.0, 1.0)
+    if not isinstance(found, list) or not isinstance(reference, list) or len(found) != len(reference):
+        return _different(say("another kind or length of sequence", "序列的种类或长度不同"))
+    return worst(compare(one, other) for one, other in zip(found, reference, strict=True))
+
+
+def _compare_integers(found: Any, reference: Any) -> Comparison:
+    if np.array_equal(found, reference):
+        return Comparison(0.0, 0.0, 1.0)
+    difference = np.abs(found.astype(np.float64) - reference.astype(np.float64))
+    count = int(np.count_nonzero(found != reference))
+    reason = say("{count} of {size} integers differ", "{size} 个整数中有 {count} 个不同", count=count, size=found.size)
+    return Comparison(float(difference.max()), 1.0, _cosine(found.astype(np.float64), reference.astype(np.float64)), reason)
+
+
+def _compare_floats(found: Any, reference: Any) -> Comparison:
+    finite = np.isfinite(reference)
+    if (
+        not np.array_equal(np.isnan(found), np.isnan(reference))
+        or not np.array_equal(found[~finite & ~np.isnan(reference)], reference[~finite & ~np.isnan(reference)])
+        or not np.isfinite(found[finite]).all()
+    ):
+        return _different(say("NaN or infinity in other places than in the reference", "NaN 或无穷大出现的位置与参考不同"))
+    found, reference = found[finite], reference[finite]
+    if found.size == 0:
+        return Comparison(0.0, 0.0, 1.0)
+    difference, scale = np.abs(found - reference), np.abs(reference)
+    largest = float(difference.max())
+    if largest == 0.0:
+        return Comparison(0.0, 0.0, 1.0)
+    floor = RELATIVE_FLOOR * float(scale.max())
+    if floor == 0.0:  # a reference of zeros has no scale
+        return Comparison(largest, 1.0, 0.0)
+    return Comparison(largest, float((difference / np.maximum(scale, floor)).max()), _cosine(found, reference))
+
+
+def _cosine(found: Any, reference: Any) -> float:
+    a, b = found.reshape(-1), reference.reshape(-1)
+    scale = max(float(np.abs(a).max()), float(np.abs(b).max()))
+    if scale == 0.0:
+        return 1.0
+    a, b = a / scale, b / scale
+    norm = float(np.linalg.norm(a)) * float(np.linalg.norm(b))
+    return float(np.dot(a, b)) / norm if norm else 0.0
+
+
+def worst(comparisons: Iterable[Comparison]) -> Comparison:
+    """The largest differences and the smallest cosine of several comparisons."""
+    items = list(comparisons)
+    if not items:
+        return Comparison(0.0, 0.0, 1.0)
+    reason = next((item.reason for item in items if item.reason is not None), None)
+    return Comparison(max(item.max_abs for item in items), max(item.max_rel for item in items), min(item.cosine for item in items), reason)
+
+
+def compare_all(found: Mapping[str, Any], reference: Mapping[str, Any]) -> dict[str, Comparison]:
+    """Compare all outputs by name; a missing one is a difference."""
+    return {
+        name: compare(found[name], value)
+        if name in found
+        else _different(say("output `{name}` is missing", "缺少输出 `{name}`", name=name))
+        for name, value in reference.items()
+    }
+
+
+def proof_of(comparisons: Iterable[Comparison], cases: int, bound: float) -> Proof:
+    """Judge comparisons by a bound on ``max_rel``. Nothing compared proves nothing."""
+    items = list(comparisons)
+    total = worst(items)
+    reason = total.reason
+    if not items:
+        reason = say("nothing could be compared", "没有可比较的内容")
+    passed = reason is None and total.max_rel <= bound
+    if not passed and reason is None:
+        reason = say(
+            "max_rel {found:.3g} is over the bound {bound:g}", "max_rel {found:.3g} 超过界限 {bound:g}", found=total.max_rel, bound=bound
+        )
+    # JSON has no infinity.
+    max_abs = total.max_abs if math.isfinite(total.max_abs) else float(np.finfo(np.float64).max)
+    return Proof(cases, max_abs, total.max_rel, total.cosine, bound, passed, reason)

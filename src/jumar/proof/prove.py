@@ -1,0 +1,102 @@
+"""Prove a rewrite on the user's own model: the piece that changed, on tensors captured from the model, and the whole model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import onnx_ir as ir
+
+from ..case import Proof
+from ..errors import EvaluationError
+from ..graph import Evaluator, capture_model
+from .feeds import FeedSet
+from .interface import Interface
+from .metrics import compare, compare_all, proof_of
+
+
+class Prover:
+    """Holds the outputs of the last accepted model, so that each rewrite costs one run of the new model.
+
+    Args:
+        original: the model the caller gave; its outputs are the reference.
+        feeds: inputs in the original's names and dtypes.
+    """
+
+    def __init__(self, original: ir.Model, evaluator: Evaluator, feeds: FeedSet) -> None:
+        self.feeds = feeds
+        self._evaluator = evaluator
+        with evaluator.session(original) as session:
+            self.reference = [session.run(feed) for feed in feeds.cases]
+        self._accepted = self.reference
+
+    def prove_model(self, model: ir.Model, interface: Interface, bound: float, constants: Sequence[str] = ()) -> Proof:
+        """Compare a candidate with the last accepted model on all cases; a passed proof makes the candidate the accepted one.
+
+        A candidate that does not run at all has failed its proof.
+
+        Args:
+            constants: weights the rewrite computed. ONNX Runtime may choose another kernel for a weight than for a computed tensor
+                (prepacking), so for an exact proof they are fed as tensors, as they were before.
+        """
+        try:
+            found = self.run(model, interface, constants)
+        except EvaluationError as error:
+            return Proof(len(self.feeds.cases), 0.0, 1.0, 0.0, bound, False, error.found)
+        proof = proof_of(_pairs(found, self._accepted), len(self.feeds.cases), bound)
+        if proof.passed:
+            self._accepted = self.run(model, interface) if constants else found
+        return proof
+
+    def run(self, model: ir.Model, interface: Interface, constants: Sequence[str] = ()) -> list[dict[str, Any]]:
+        """Outputs of a rewritten model on all cases, in the caller's names and dtypes."""
+        copy, fed = _with_fed_constants(model, constants) if constants else (model, {})
+        with self._evaluator.session(copy) as session:
+            return [interface.to_caller(session.run({**interface.to_model(feed), **fed})) for feed in self.feeds.cases]
+
+    def against_original(self, model: ir.Model, interface: Interface) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        """(found, reference) outputs on all cases."""
+        return list(zip(self.run(model, interface), self.reference, strict=True))
+
+    def capture(self, model: ir.Model, interface: Interface, names: Iterable[str]) -> list[dict[str, Any]]:
+        """Intermediate tensors of the model's main graph on all cases, by name (inputs of the model included)."""
+        wanted = set(names)
+        fed = [interface.to_model(feed) for feed in self.feeds.cases]
+        inside = [name for name in wanted if name not in {value.name for value in model.graph.inputs}]
+        if not inside:
+            return fed
+        with self._evaluator.session(capture_model(model, inside)) as session:
+            return [{**feed, **session.run(feed, inside)} for feed in fed]
+
+    def prove_piece(self, before: ir.Model, after: ir.Model, captured: Sequence[Mapping[str, Any]], bound: float) -> Proof:
+        """Compare two small models with the same inputs and outputs on captured tensors."""
+        names = [value.name or "" for value in before.graph.inputs]
+        pairs = []
+        try:
+            with self._evaluator.session(before) as old, self._evaluator.session(after) as new:
+                for tensors in captured:
+                    feed = {name: tensors[name] for name in names}
+                    expected, found = old.run(feed), new.run(feed)
+                    pairs += [compare(found.get(name), value) for name, value in expected.items()]
+        except EvaluationError as error:
+            return Proof(len(captured), 0.0, 1.0, 0.0, bound, False, error.found)
+        return proof_of(pairs, len(captured), bound)
+
+
+def _pairs(found: Sequence[Mapping[str, Any]], reference: Sequence[Mapping[str, Any]]) -> list[Any]:
+    return [item for one, other in zip(found, reference, strict=True) for item in compare_all(one, other).values()]
+
+
+def _with_fed_constants(model: ir.Model, names: Sequence[str]) -> tuple[ir.Model, dict[str, Any]]:
+    """A copy of the model in which the named weights are inputs, and their values."""
+    copy = model.clone()
+    fed = {}
+    for name in names:
+        value = copy.graph.initializers.get(name)
+        if value is None or value.const_value is None or not value.uses():
+            continue
+        fed[name] = value.const_value.numpy()
+        del copy.graph.initializers[name]
+        value.const_value = None
+        copy.graph.inputs.append(value)
+    return copy, fed
