@@ -1,0 +1,18 @@
+"""Rules: each names one problem, finds it, and where possible cures it. One file per rule, found by the registry."""
+
+from .base import Change, Context, Example, ModelRule, NodeRule, Refused, Rule, SupportRule
+from .registry import all_rules, find_rule, fixers
+
+__all__ = [
+    "Change",
+    "Context",
+    "Example",
+    "ModelRule",
+    "NodeRule",
+    "Refused",
+    "Rule",
+    "SupportRule",
+    "all_rules",
+    "find_rule",
+    "fixers",
+]

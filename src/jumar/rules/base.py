@@ -1,0 +1,198 @@
+"""What a rule is.
+
+A rule file holds one class with ``code``, ``name``, ``since``, ``ops``, ``safety``, ``DOC_EN``, ``DOC_ZH``, ``check``, ``rewrite``
+and ``EXAMPLES``. A rule asks ``ctx.target``; it never names a SoC. It is named after the problem.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import onnx_ir as ir
+
+from ..case import Finding, FixKind, Severity
+from ..graph import Builder, Evaluator, model_opset, node_place, source_line
+from ..graph.fold import DEFAULT_FOLD_LIMIT
+from ..proof.interface import Port
+from ..targets import Status, Support, Target, support
+from ..text import Text, say
+
+Safety = Literal["safe", "unsafe", "advice"]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a rule may know: the model, the target, and what the user said."""
+
+    model: ir.Model
+    target: Target
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    fold_limit: int = DEFAULT_FOLD_LIMIT
+    evaluator: Evaluator | None = None
+    unsafe: bool = False
+    """True while a rewrite runs whose assumption the user accepted by naming its code."""
+
+    @property
+    def opset(self) -> int:
+        return model_opset(self.model)
+
+    @property
+    def judged_opset(self) -> int:
+        """The opset operators are judged at: the model's, or the nearest the target parses (another rule reports the difference)."""
+        return min(max(self.opset, self.target.opset_min), self.target.opset_max)
+
+    def support(self, op_type: str, domain: str = "") -> Support:
+        return support(domain, op_type, self.judged_opset, self.target)
+
+    def takes(self, *op_types: str) -> bool:
+        """Whether the target runs all of these standard operators without falling to the AI CPU."""
+        return all(self.support(op_type).status in (Status.SUPPORTED, Status.NO_KERNEL_NEEDED) for op_type in op_types)
+
+    def in_main_graph(self, node: ir.Node) -> bool:
+        return node.graph is self.model.graph
+
+
+class Refused(Exception):  # noqa: N818 - a refusal is data with a reason, not an error
+    """A rewrite that cannot be made here, with its reason."""
+
+    def __init__(self, reason: Text) -> None:
+        self.reason = reason
+        super().__init__(str(reason))
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a whole-model rewrite did: the nodes concerned, changed ports (by present name), and constants it computed."""
+
+    nodes: tuple[str, ...]
+    inputs: Mapping[str, Port] = field(default_factory=dict)
+    outputs: Mapping[str, Port] = field(default_factory=dict)
+    constants: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A model that has the problem, in ONNX text with ``OPSET`` in place of the version.
+
+    Attributes:
+        ranges: inclusive low and high of integer inputs (floats are drawn freely and get NaN, infinities and zeros too).
+        opsets: the versions to test at.
+        soc: a target on which the problem exists.
+        shapes: as ``--shape``.
+        cured: False for a form the rule reports but refuses to rewrite.
+        edges: False where NaN or infinity are outside the operator's definition.
+        ir_version: of the model.
+    """
+
+    text: str
+    ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    opsets: tuple[int, ...] = (11, 18)
+    soc: str = "Ascend310P3"
+    opset_max: int | None = None
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    cured: bool = True
+    edges: bool = True
+    ir_version: int = 8
+
+
+class Rule(ABC):
+    """Common to all rules."""
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    since: ClassVar[str]
+    ops: ClassVar[frozenset[str]] = frozenset()
+    safety: ClassVar[Safety] = "advice"
+    severity: ClassVar[Severity] = "error"
+    phase: ClassVar[int] = 50
+    """Order among the fixes: interface (10), shapes (20), names (30), folding (40), dtypes (50-60), operators (70), opset (80)."""
+    bound: ClassVar[float] = 0.0
+    """Allowed ``max_rel`` of a rewrite; 0 = equal bit for bit."""
+    DOC_EN: ClassVar[str]
+    DOC_ZH: ClassVar[str]
+    EXAMPLES: ClassVar[tuple[Example, ...]] = ()
+
+    def finding(
+        self,
+        message: Text,
+        why: Text,
+        remedy: Text,
+        *,
+        node: ir.Node | None = None,
+        place: str | None = None,
+        severity: Severity | None = None,
+        fix: FixKind | None = None,
+        evidence: tuple[str, ...] = (),
+    ) -> Finding:
+        """A finding of this rule; place and Python line are taken from ``node``."""
+        default: FixKind = "none" if self.safety == "advice" else self.safety
+        return Finding(
+            code=self.code,
+            name=self.name,
+            severity=severity or self.severity,
+            message=message,
+            why=why,
+            remedy=remedy,
+            node=place if node is None else node_place(node),
+            op=None if node is None else (f"{node.domain}::{node.op_type}" if node.domain not in ("", "ai.onnx") else node.op_type),
+            fix=default if fix is None else fix,
+            source_line=None if node is None else source_line(node),
+            evidence=evidence,
+        )
+
+    def doc(self, lang: str) -> str:
+        return inspect.cleandoc(self.DOC_ZH if lang == "zh" else self.DOC_EN)
+
+
+class NodeRule(Rule):
+    """A problem of a single node. The rewrite replaces the node by others with the same inputs and outputs."""
+
+    covers_support: ClassVar[bool] = False
+    """True when the rule's finding says all there is to say of the node's support, so that the general rule stays silent."""
+
+    @abstractmethod
+    def check(self, node: ir.Node, ctx: Context) -> Iterator[Finding]:
+        """Findings for one node whose operator is in ``ops``."""
+
+    def rewrite(self, builder: Builder, node: ir.Node, ctx: Context) -> None:
+        """Build the replacement before ``node`` and hand over its outputs with ``builder.replace``.
+
+        Raises:
+            Refused: this form cannot be rewritten.
+        """
+        raise Refused(say("there is no rewrite", "没有可用的改写"))
+
+
+class ModelRule(Rule):
+    """A problem of the model as a whole."""
+
+    @abstractmethod
+    def check(self, ctx: Context) -> Iterator[Finding]:
+        """Findings of the whole model."""
+
+    def rewrite(self, model: ir.Model, ctx: Context) -> Change | None:
+        """Edit ``model`` (a copy) in place; None when there is nothing to do. ``ctx.model`` is this same copy.
+
+        Raises:
+            Refused: it cannot be done here.
+        """
+        raise Refused(say("there is no rewrite", "没有可用的改写"))
+
+
+class SupportRule(Rule):
+    """One answer of the target's operator tables. Covers every operator that no specific rule claims."""
+
+    status: ClassVar[Status]
+
+    @abstractmethod
+    def describe(self, node: ir.Node, answer: Support, ctx: Context) -> Finding:
+        """The finding for a node that got this answer."""
+
+
+def operator_name(node: ir.Node) -> str:
+    return node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}::{node.op_type}"

@@ -1,0 +1,1 @@
+"""Rules about the graph as a whole."""

@@ -1,0 +1,113 @@
+"""OP110: a model at an opset that the target's parser does not take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import onnx_ir as ir
+
+from ...case import Finding
+from ...graph import infer_shapes
+from ...graph.opset import Unconvertible, convert_opset
+from ...text import say
+from ..base import Change, Context, Example, ModelRule, Refused
+
+
+class OpsetOutOfRange(ModelRule):
+    code = "OP110"
+    name = "opset-out-of-range"
+    since = "0.1"
+    safety = "safe"
+    severity = "error"
+    phase = 80
+    bound = 1e-6
+    DOC_EN = """
+    What: the model's opset is above the target's ceiling or below its floor.
+
+    Why on Ascend: the parser key holds the model's opset and matches exactly, so nearly every node of an opset-19 model fails, also those that never changed.
+
+    Fix: the model is expressed at the nearest opset the target takes. Forms that changed are rewritten one by one (axes, split, pads, min/max, K, ratio as inputs or attributes; the Softmax family at 13; Shape start/end; Resize inputs; GreaterOrEqual). Attributes a lower version lacks are dropped only where they say what it does anyway.
+
+    Fix safety: safe within 1e-6 relative; refused, naming the node, when one cannot be expressed.
+
+    Evidence: facts/ops/onnx_frontend.json, key rule; ONNX operator schemas.
+    """
+    DOC_ZH = """
+    问题：模型的 opset 高于目标的上限或低于其下限。
+
+    在昇腾上的原因：解析键包含模型的 opset 且必须完全一致，因此 opset 19 的模型几乎所有节点都会失败，包括从未改变过的算子。
+
+    修复：将模型表示为目标支持的最近的 opset。形式有变化的算子逐个改写（axes、split、pads、min/max、K、ratio 在输入与属性之间转换；13 版前后的 Softmax 系列；Shape 的 start/end；Resize 的输入；GreaterOrEqual）。较低版本没有的属性，仅当其取值与较低版本的行为一致时才删除。
+
+    修复安全性：相对误差 1e-6 以内为安全；若某个节点无法表示，则拒绝并指明该节点。
+
+    依据：facts/ops/onnx_frontend.json 的解析键规则；ONNX 算子定义。
+    """
+    EXAMPLES = (
+        Example(
+            """
+        <ir_version: 8, opset_import: ["" : OPSET]>
+        agraph (float[2,3,4] x) => (float[2,4,4] y)
+        <int64[1] axes = {1}, int64[2] split = {1, 2}, int64[6] pads = {0, 0, 0, 0, 1, 0}, float low = {-1.0}> {
+            soft = Softmax<axis = 1>(x)
+            first, rest = Split<axis = 1>(soft, split)
+            flat = Squeeze(first, axes)
+            back = Unsqueeze(flat, axes)
+            both = Concat<axis = 1>(back, rest)
+            clipped = Clip(both, low)
+            padded = Pad(clipped, pads)
+            total = ReduceSum<keepdims = 1>(padded, axes)
+            scaled = Div(padded, total)
+            y = Transpose<perm = [0, 2, 1]>(scaled)
+        }
+        """,
+            opsets=(13, 18),
+            soc="BS9SX1AA",
+            opset_max=11,
+            edges=False,
+        ),
+        Example(
+            """
+        <ir_version: 10, opset_import: ["" : OPSET]>
+        agraph (float[2,3] x, float[2,3] z) => (bool[2,3] y, float[2,3] w) { y = GreaterOrEqual(x, z) w = Relu(x) }
+        """,
+            opsets=(19, 21),
+        ),
+        Example(
+            """
+        <ir_version: 10, opset_import: ["" : OPSET]>
+        agraph (float[2,3] x) => (float[2,3] y) { y = Swish(x) }
+        """,
+            opsets=(24,),
+            cured=False,
+        ),
+    )
+
+    def check(self, ctx: Context) -> Iterator[Finding]:
+        low, high = ctx.target.opset_min, ctx.target.opset_max
+        if not low <= ctx.opset <= high:
+            yield self.finding(
+                say(
+                    "the model is at opset {opset}; {target} takes {low} to {high}",
+                    "模型的 opset 为 {opset}；{target} 支持 {low} 到 {high}",
+                    opset=ctx.opset,
+                    target=ctx.target.label,
+                    low=low,
+                    high=high,
+                ),
+                say("ATC matches the opset of each node exactly, without falling back", "ATC 对每个节点精确匹配 opset，不会回退"),
+                say("express it at opset {wanted}", "转换为 opset {wanted}", wanted=ctx.judged_opset),
+            )
+
+    def rewrite(self, model: ir.Model, ctx: Context) -> Change | None:
+        wanted = ctx.judged_opset
+        if wanted == ctx.opset:
+            return None
+        old = ctx.opset
+        infer_shapes(model)
+        try:
+            changed = convert_opset(model, wanted)
+        except Unconvertible as error:
+            raise Refused(error.reason) from error
+        infer_shapes(model, forget=True)
+        return Change(tuple(changed), options={"from": old, "to": wanted})

@@ -1,0 +1,141 @@
+"""SH201: inputs whose size is not fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import onnx_ir as ir
+
+from ...case import Finding
+from ...graph import infer_shapes, known_shape
+from ...text import say
+from ..base import Change, Context, Example, ModelRule, Refused
+
+
+def dynamic_inputs(model: ir.Model) -> list[ir.Value]:
+    """Inputs that have no shape or a dimension that is not a number (weights listed as inputs do not count)."""
+    found = []
+    for value in model.graph.inputs:
+        shape = known_shape(value)
+        if value.name not in model.graph.initializers and (shape is None or not all(isinstance(dim, int) for dim in shape)):
+            found.append(value)
+    return found
+
+
+def text_of(value: ir.Value) -> str:
+    shape = known_shape(value)
+    return "?" if shape is None else "[" + ", ".join("?" if dim is None else str(dim) for dim in shape) + "]"
+
+
+class DynamicDimension(ModelRule):
+    code = "SH201"
+    name = "dynamic-dimension"
+    since = "0.1"
+    safety = "safe"
+    severity = "error"
+    phase = 20
+    DOC_EN = """
+    What: an input has dimensions without a number (a symbolic batch, height or width).
+
+    Why on Ascend: ATC builds static graphs. An input of unknown shape that --input_shape leaves out is refused (E11005), and a graph that stays dynamic is full of shape arithmetic that runs on the AI CPU or the host.
+
+    Fix: pass --shape "name:1,3,224,224": the numbers are written into the model, symbols shared by several inputs are filled in everywhere, and the shape arithmetic then folds (SH202).
+
+    Fix safety: safe; only the declared shapes change, and the pinned model equals the original on inputs of that shape, bit for bit.
+
+    Evidence: facts/toolchain/atc_flags.json, --input_shape.
+    """
+    DOC_ZH = """
+    问题：输入的某些维度没有具体数值（符号化的 batch、高、宽）。
+
+    在昇腾上的原因：ATC 构建静态图。--input_shape 中未给出形状的动态输入会被拒绝（E11005）；保持动态的图中充满形状运算，会在 AI CPU 或主机上执行。
+
+    修复：使用 --shape "name:1,3,224,224"：数值写入模型，多个输入共用的符号一并替换，随后形状运算会被折叠（SH202）。
+
+    修复安全性：安全；只改变声明的形状，在该形状的输入上与原模型逐位一致。
+
+    依据：facts/toolchain/atc_flags.json 的 --input_shape。
+    """
+    EXAMPLES = (
+        Example(
+            """
+        <ir_version: 8, opset_import: ["" : OPSET]>
+        agraph (float["n",3,"h"] x, float["n","h"] z) => (float["n",3,"h"] y, float["n","h"] w) { y = Relu(x) w = Neg(z) }
+        """,
+            shapes={"x": (2, 3, 4)},
+        ),
+        Example(
+            """
+        <ir_version: 8, opset_import: ["" : OPSET]>
+        agraph (float["n",3] x) => (float["n",3] y) { y = Relu(x) }
+        """,
+            cured=False,
+        ),
+    )
+
+    def check(self, ctx: Context) -> Iterator[Finding]:
+        for value in dynamic_inputs(ctx.model):
+            shape = known_shape(value) or ()
+            symbols = {value_dim for value_dim in shape if isinstance(value_dim, str)}
+            covered = value.name in ctx.shapes or (
+                bool(shape) and symbols <= set(_symbol_values(ctx.model, ctx.shapes)) and None not in shape
+            )
+            yield self.finding(
+                say(
+                    "input `{name}` has the dynamic shape {shape}",
+                    "输入 `{name}` 的形状 {shape} 是动态的",
+                    name=value.name,
+                    shape=text_of(value),
+                ),
+                say("ATC wants a number for every dimension (E11005)", "ATC 要求每个维度都有数值（E11005）"),
+                say(
+                    'pin it: --shape "{name}:{example}"',
+                    '请固定它：--shape "{name}:{example}"',
+                    name=value.name,
+                    example=",".join(str(dim) if isinstance(dim, int) else "N" for dim in shape) or "N,...",
+                ),
+                place=value.name,
+                fix="safe" if covered else "none",
+            )
+
+    def rewrite(self, model: ir.Model, ctx: Context) -> Change | None:
+        values = _symbol_values(model, ctx.shapes)
+        pinned = []
+        for value in dynamic_inputs(model):
+            shape = known_shape(value)
+            given = ctx.shapes.get(value.name or "")
+            if given is None and shape is not None:
+                given = tuple(dim if isinstance(dim, int) else values.get(dim or "", -1) for dim in shape)
+            if given is None or -1 in given:
+                continue
+            value.shape = ir.Shape(given)
+            pinned.append(value.name or "")
+        if not pinned:
+            raise Refused(say("no shape was given with --shape", "没有用 --shape 给出形状"))
+        _fill_symbols(model, values)
+        infer_shapes(model, forget=True)
+        shapes = {value.name: list(known_shape(value) or ()) for value in model.graph.inputs if value.name in pinned}
+        return Change(tuple(pinned), options={"shapes": shapes})
+
+
+def _symbol_values(model: ir.Model, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+    """What the pinned shapes say of the symbols: ``n`` of ``[n, 3]`` pinned to ``2,3`` is 2.
+
+    A symbol that is given two sizes (exporters reuse names) stands for nothing and is not filled in elsewhere.
+    """
+    sizes: dict[str, set[int]] = {}
+    for value in model.graph.inputs:
+        shape, given = known_shape(value), shapes.get(value.name or "")
+        if shape is not None and given is not None:
+            for dim, size in zip(shape, given, strict=True):
+                if isinstance(dim, str):
+                    sizes.setdefault(dim, set()).add(size)
+    return {dim: found.pop() for dim, found in sizes.items() if len(found) == 1}
+
+
+def _fill_symbols(model: ir.Model, values: dict[str, int]) -> None:
+    """Declared outputs use the same symbols; other symbols of theirs no longer mean anything and are inferred anew."""
+    for value in model.graph.outputs:
+        shape = known_shape(value)
+        if shape is not None:
+            value.shape = ir.Shape([values.get(dim) if isinstance(dim, str) else dim for dim in shape])
