@@ -1,0 +1,17 @@
+"""ATC: its command line, the files that go with it, and running it where it is installed."""
+
+from .command import AtcCommand, build_command, shell_script
+from .manifest import MANIFEST_SCHEMA, build_manifest
+from .toolchain import AtcRun, find_atc, run_atc, searched_places
+
+__all__ = [
+    "MANIFEST_SCHEMA",
+    "AtcCommand",
+    "AtcRun",
+    "build_command",
+    "build_manifest",
+    "find_atc",
+    "run_atc",
+    "searched_places",
+    "shell_script",
+]
