@@ -1,0 +1,64 @@
+"""``jumar fix``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .common import (
+    CannOption,
+    FeedsOption,
+    FoldLimitOption,
+    ModelArgument,
+    OpsetMaxOption,
+    Output,
+    SelectOption,
+    ShapeOption,
+    SocOption,
+    TargetOption,
+    UnsafeOption,
+    codes,
+    size,
+    text,
+    verb,
+)
+
+HELP = text("Rewrite what can be rewritten, with proof.", "改写可以改写的部分，并附证明。")
+
+
+@verb
+def command(
+    output: Output,
+    model: ModelArgument,
+    out: Annotated[str, typer.Option("-o", "--output", metavar="OUT.onnx", help=text("where to write the model", "模型的输出位置"))],
+    soc: SocOption = None,
+    target: TargetOption = None,
+    cann: CannOption = None,
+    opset_max: OpsetMaxOption = None,
+    shape: ShapeOption = None,
+    select: SelectOption = None,
+    unsafe: UnsafeOption = None,
+    feeds: FeedsOption = None,
+    fold_limit: FoldLimitOption = None,
+) -> None:
+    from ..graph.fold import DEFAULT_FOLD_LIMIT
+    from ..verbs.common import parse_shapes
+    from ..verbs.fix import fix
+
+    with output.progress() as progress:
+        case = fix(
+            model,
+            soc=soc,
+            target=target,
+            cann=cann,
+            opset_max=opset_max,
+            shapes=parse_shapes(shape or []),
+            select=codes(select),
+            unsafe=codes(unsafe) or (),
+            feeds=feeds,
+            fold_limit=DEFAULT_FOLD_LIMIT if fold_limit is None else size(fold_limit),
+            output=out,
+            progress=progress,
+        )
+    output.show(case.record)

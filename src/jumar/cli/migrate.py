@@ -1,0 +1,88 @@
+"""``jumar migrate``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .common import (
+    CannOption,
+    DryRunOption,
+    FeedsOption,
+    FoldLimitOption,
+    ModelArgument,
+    OpsetMaxOption,
+    Output,
+    PrecisionOption,
+    SelectOption,
+    ShapeOption,
+    SocOption,
+    TargetOption,
+    TimeoutOption,
+    UnsafeOption,
+    codes,
+    size,
+    text,
+    verb,
+)
+
+HELP = text("The main job: check, fix, verify, compile, into one bundle.", "主流程：检查、修复、验证、编译，生成一个 bundle。")
+
+
+@verb
+def command(
+    output: Output,
+    model: ModelArgument,
+    out: Annotated[str, typer.Option("-o", "--output", metavar="BUNDLE", help=text("bundle directory", "bundle 目录"))],
+    soc: SocOption = None,
+    target: TargetOption = None,
+    cann: CannOption = None,
+    opset_max: OpsetMaxOption = None,
+    shape: ShapeOption = None,
+    select: SelectOption = None,
+    unsafe: UnsafeOption = None,
+    feeds: FeedsOption = None,
+    bound: Annotated[
+        float | None,
+        typer.Option(
+            "--bound",
+            metavar="X",
+            help=text("allowed max_rel against the original (default 1e-4)", "相对原模型允许的 max_rel（默认 1e-4）"),
+        ),
+    ] = None,
+    fold_limit: FoldLimitOption = None,
+    precision_mode: PrecisionOption = None,
+    dry_run: DryRunOption = False,
+    timeout: TimeoutOption = 3600.0,
+    resume: Annotated[
+        bool, typer.Option("--resume", help=text("redo only what changed in an existing bundle", "只重做已有 bundle 中有变化的部分"))
+    ] = False,
+) -> None:
+    from ..graph.fold import DEFAULT_FOLD_LIMIT
+    from ..verbs.common import parse_shapes
+    from ..verbs.migrate import migrate
+    from ..verbs.verify import DEFAULT_BOUND
+
+    with output.progress() as progress:
+        case = migrate(
+            model,
+            output=out,
+            soc=soc,
+            target=target,
+            cann=cann,
+            opset_max=opset_max,
+            shapes=parse_shapes(shape or []),
+            select=codes(select),
+            unsafe=codes(unsafe) or (),
+            feeds=feeds,
+            bound=DEFAULT_BOUND if bound is None else bound,
+            fold_limit=DEFAULT_FOLD_LIMIT if fold_limit is None else size(fold_limit),
+            precision_mode=precision_mode,
+            dry_run=dry_run,
+            timeout=timeout,
+            resume=resume,
+            lang=output.lang,
+            progress=progress,
+        )
+    output.show(case.record)

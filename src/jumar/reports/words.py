@@ -1,0 +1,87 @@
+"""Words that all reports share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..case import Finding, Proof, Record, Step
+from ..text import Lang, Text, say
+
+VERDICTS = {
+    "ready": say("ready: nothing known stands in the way of ATC", "就绪：没有已知问题妨碍 ATC"),
+    "warnings": say("warnings: it should compile, read what is listed", "有警告：应可编译，请阅读所列内容"),
+    "blocked": say("blocked: ATC or the device will refuse it", "受阻：ATC 或设备会拒绝该模型"),
+}
+SEVERITIES = {"error": say("error", "错误"), "warning": say("warning", "警告"), "info": say("info", "提示")}
+STATUS = {"applied": say("applied", "已应用"), "rolled-back": say("rolled back", "已回滚"), "done": say("done", "完成")}
+FIXES = {
+    "safe": say("a proven fix exists", "有可证明的修复"),
+    "unsafe": say("a fix exists under an assumption (--unsafe)", "有需要前提的修复（--unsafe）"),
+    "none": say("no automatic fix", "无自动修复"),
+}
+HEADINGS = {
+    "findings": say("What stands", "现存问题"),
+    "resolved": say("What was found and repaired", "已发现并修复的问题"),
+    "steps": say("What was done, with proof", "所做的改写与证明"),
+    "outputs": say("Outputs against the original", "输出与原模型对比"),
+    "placement": say("Where the nodes run", "节点的执行位置"),
+    "command": say("ATC command", "ATC 命令"),
+    "artifacts": say("Files", "文件"),
+    "interface": say("Changed inputs and outputs", "输入输出的变化"),
+    "notes": say("Notes", "说明"),
+}
+
+
+def grouped(findings: Iterable[Finding]) -> list[tuple[Finding, int]]:
+    """Findings with the same code and operator are one line: the first of them and how many there are."""
+    groups: dict[tuple[str, str | None, str, str], list[Finding]] = {}
+    for finding in findings:
+        key = (finding.code, finding.op, finding.severity, finding.fix if finding.op else str(finding.message))
+        groups.setdefault(key, []).append(finding)
+    return [(items[0], len(items)) for items in groups.values()]
+
+
+def proof_text(proof: Proof | None, lang: Lang) -> str:
+    """A proof in a few words, with its numbers."""
+    if proof is None:
+        return "-"
+    if proof.passed and proof.max_abs == 0.0:
+        return say("equal bit for bit ({cases} cases)", "逐位一致（{cases} 组）", cases=proof.cases).render(lang)
+    if proof.passed:
+        text = say(
+            "max_abs {a:.2g}, max_rel {r:.2g} <= {bound:g} ({cases} cases)",
+            "max_abs {a:.2g}，max_rel {r:.2g} <= {bound:g}（{cases} 组）",
+            a=proof.max_abs,
+            r=proof.max_rel,
+            bound=proof.bound,
+            cases=proof.cases,
+        )
+        return text.render(lang)
+    reason = proof.reason or say("no reason given", "未说明原因")
+    return say("failed: {reason}", "失败：{reason}", reason=reason).render(lang)
+
+
+def command_of(record: Record) -> list[str]:
+    """The ATC command of the compile step, if there is one."""
+    for step in record.steps:
+        if step.name == "compile" and "command" in step.options:
+            return [str(part) for part in step.options["command"]]
+    return []
+
+
+def rewrites(record: Record) -> list[Step]:
+    return [step for step in record.steps if step.code is not None]
+
+
+def outputs_table(record: Record) -> dict[str, dict[str, float]]:
+    """Output name -> max_abs, max_rel, cosine."""
+    table: dict[str, dict[str, float]] = {}
+    for item in record.measurements:
+        name, _, key = item.name.rpartition("/")
+        if name and key in ("max_abs", "max_rel", "cosine"):
+            table.setdefault(name, {})[key] = item.value
+    return table
+
+
+def join(texts: Iterable[Text], lang: Lang, separator: str = "; ") -> str:
+    return separator.join(text.render(lang) for text in texts)

@@ -1,0 +1,118 @@
+"""What all verbs do first: turn what the caller gave into a case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import onnx_ir as ir
+
+from ..case import Case, Record
+from ..errors import ShapeError, TargetError
+from ..graph import infer_shapes, known_shape, load, model_info
+from ..targets import Target, find_target
+from ..text import Text, say
+
+Shapes = Mapping[str, Sequence[int]]
+ModelLike = str | Path | ir.Model | Case
+Progress = Callable[[Text, float], None]
+"""Called with what is being done and the fraction done (0 to 1)."""
+
+
+def silent(_what: Text, _fraction: float) -> None:
+    """No progress shown."""
+
+
+def parse_shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """Read ``--shape "name:1,3,224,224;other:1,128"`` (repeatable). A name ends at the last colon; nothing after it is a scalar.
+
+    Raises:
+        ShapeError: not of this form, or a size below 1.
+    """
+    shapes: dict[str, tuple[int, ...]] = {}
+    for part in (piece.strip() for text in texts for piece in text.split(";")):
+        if not part:
+            continue
+        name, colon, sizes = part.rpartition(":")
+        try:
+            shape = tuple(int(size) for size in sizes.split(",")) if sizes.strip() else ()
+        except ValueError:
+            shape = (0,)
+        if not colon or not name or any(size < 1 for size in shape):
+            raise ShapeError(
+                say("`{part}` is not a shape", "`{part}` 不是形状描述", part=part),
+                say("expected NAME:SIZE,SIZE,... with sizes of 1 or more", "应为 名称:大小,大小,...，大小不小于 1"),
+                say('for example --shape "x:1,3,224,224"', '例如 --shape "x:1,3,224,224"'),
+            )
+        shapes[name] = shape
+    return shapes
+
+
+def check_shapes(model: ir.Model, shapes: Shapes) -> dict[str, tuple[int, ...]]:
+    """The shapes, checked against the model's inputs.
+
+    Raises:
+        ShapeError: unknown input, wrong rank, or a fixed dimension contradicted.
+    """
+    inputs = {value.name or "": value for value in model.graph.inputs if value.name not in model.graph.initializers}
+    checked = {}
+    for name, given in shapes.items():
+        shape = tuple(int(size) for size in given)
+        if name not in inputs:
+            raise ShapeError(
+                say("the model has no input `{name}`", "模型没有名为 `{name}` 的输入", name=name),
+                say("expected one of: {names}", "应为其中之一：{names}", names=", ".join(inputs) or "-"),
+                say("correct --shape", "请修正 --shape"),
+            )
+        declared = known_shape(inputs[name])
+        if declared is not None:
+            _check_shape(name, shape, declared)
+        checked[name] = shape
+    return checked
+
+
+def _check_shape(name: str, shape: tuple[int, ...], declared: tuple[int | str | None, ...]) -> None:
+    text = "[" + ", ".join("?" if dim is None else str(dim) for dim in declared) + "]"
+    fits = len(shape) == len(declared) and all(not isinstance(dim, int) or dim == size for dim, size in zip(declared, shape, strict=True))
+    if not fits:
+        raise ShapeError(
+            say("shape {given} does not fit input `{name}`", "形状 {given} 与输入 `{name}` 不符", given=list(shape), name=name),
+            say("expected {text}", "应为 {text}", text=text),
+            say("correct --shape", "请修正 --shape"),
+        )
+
+
+def open_case(
+    model: ModelLike,
+    verb: str,
+    *,
+    soc: str | None = None,
+    target: str | Target | None = None,
+    cann: str | None = None,
+    opset_max: int | None = None,
+    need_target: bool = True,
+) -> Case:
+    """Load the model (unless it is one already), find the target, and start a record.
+
+    Raises:
+        ModelError, TargetError: see :func:`jumar.graph.load` and :func:`jumar.targets.find_target`.
+    """
+    if isinstance(model, Case) and soc is None and target is None and (model.target is not None or not need_target):
+        found: Target | None = model.target
+    elif isinstance(target, Target):
+        found = target
+    elif soc is None and target is None and not need_target:
+        found = None
+    else:
+        found = find_target(soc, profile=target, cann=cann, opset_max=opset_max)
+    if need_target and found is None:
+        raise TargetError(say("no target was named", "没有指定目标"))
+    if isinstance(model, Case):
+        record = Record(verb=verb, model=model.record.model, target=None if found is None else found.to_dict())
+        return Case(model.model, found, record)
+    loaded = model if isinstance(model, ir.Model) else load(model)
+    info = model_info(loaded, None if isinstance(model, ir.Model) else model)
+    copy = loaded.clone()
+    infer_shapes(copy)
+    notes = (say("{note}", "{note}", note=found.profile_note),) if found is not None and found.profile_note else ()
+    return Case(copy, found, Record(verb=verb, model=info, target=None if found is None else found.to_dict(), notes=notes))

@@ -1,0 +1,281 @@
+"""``jumar fix``: rewrite what can be rewritten, and keep nothing that is not proven on this very model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import onnx_ir as ir
+
+from .. import __version__
+from ..case import Artifact, Case, Finding, Proof, Record, Step
+from ..errors import EvaluationError, JumarError, UsageError
+from ..graph import Builder, Digester, Evaluator, extract_model, infer_shapes, load, node_place, save
+from ..graph.digest import file_sha256
+from ..graph.fold import DEFAULT_FOLD_LIMIT
+from ..proof import FeedSet, Interface, Prover, load_feeds, make_feeds
+from ..proof.metrics import Comparison, proof_of
+from ..rules import Change, Context, ModelRule, NodeRule, Refused, find_rule, fixers
+from ..targets import Target
+from ..text import Text, say
+from .check import examine, pinned
+from .common import ModelLike, Progress, Shapes, check_shapes, open_case, silent
+from .verify import unverified
+
+_MAX_ROUNDS = 4
+_Outcome = tuple[ir.Model, Change, Proof | None]
+
+
+def fix(
+    model: ModelLike,
+    *,
+    soc: str | None = None,
+    target: str | Target | None = None,
+    cann: str | None = None,
+    opset_max: int | None = None,
+    shapes: Shapes | None = None,
+    select: Sequence[str] | None = None,
+    unsafe: Sequence[str] = (),
+    feeds: str | Path | FeedSet | None = None,
+    fold_limit: int = DEFAULT_FOLD_LIMIT,
+    output: str | Path | None = None,
+    progress: Progress = silent,
+) -> Case:
+    """Apply the proven rewrites.
+
+    Args:
+        shapes: sizes of dynamic inputs, written into the model.
+        select: only these codes or names (default: all safe rules).
+        unsafe: codes whose stated assumption the caller accepts.
+        feeds: ``.npz`` with real inputs; without it inputs are generated and the record says so.
+        fold_limit: bytes by which folding one tensor may enlarge the model.
+        output: where to write the model.
+
+    Returns:
+        A case with the rewritten model; its record holds the findings that remain, those that were resolved, and one step with proof
+        for each rule applied or rolled back. ``record.interface`` says which inputs and outputs changed.
+
+    Raises:
+        JumarError: bad input, unknown code, or an output that cannot be written.
+    """
+    case = open_case(model, "fix", soc=soc, target=target, cann=cann, opset_max=opset_max)
+    chosen = None if select is None else {find_rule(code).code for code in select}
+    allowed = {find_rule(code).code for code in unsafe}
+    sizes = check_shapes(case.model, shapes or {})
+    with Evaluator() as evaluator:
+        run = _Run(case, evaluator, sizes, chosen, allowed, fold_limit, progress)
+        result = run.execute(feeds)
+    if output is not None:
+        files = save(result.model, output)
+        artifacts = tuple(Artifact(str(path), file_sha256(path), "model" if path == files[0] else "weights") for path in files)
+        result = result.replace(model=load(files[0]), record=result.record.extend(artifacts=artifacts))
+    return result
+
+
+@dataclass
+class _Run:
+    """One pass of the fixer over one model."""
+
+    case: Case
+    evaluator: Evaluator
+    sizes: dict[str, tuple[int, ...]]
+    chosen: set[str] | None
+    allowed: set[str]
+    fold_limit: int
+    progress: Progress
+    steps: list[Step] = field(default_factory=list)
+    notes: list[Text] = field(default_factory=list)
+    unproven: tuple[Finding, ...] = ()
+    seen: list[Finding] = field(default_factory=list)
+    gave_up: set[tuple[str, str]] = field(default_factory=set)
+    digester: Digester = field(default_factory=Digester)
+
+    def execute(self, feeds: str | Path | FeedSet | None) -> Case:
+        self.model = self.case.model
+        self.interface = Interface.of(self.model)
+        self.progress(say("check", "检查"), 0.0)
+        before = self._examine()
+        prover = self._prover(feeds)
+        if prover is not None:
+            self._apply_all(prover)
+        after = self._examine()
+        left = {_identity(finding) for finding in after.findings}
+        found = {_identity(finding): finding for finding in (*self.seen, *before.findings)}
+        record = after.extend(
+            findings=self.unproven,
+            steps=tuple(self.steps),
+            notes=tuple(self.notes),
+            resolved=tuple(finding for key, finding in found.items() if key not in left),
+            interface=self.interface.to_dict(),
+        )
+        self.progress(say("done", "完成"), 1.0)
+        return Case(self.model, self.case.target, record)
+
+    def _context(self, model: ir.Model, *, unsafe: bool = False) -> Context:
+        if self.case.target is None:
+            raise ValueError("a target is needed")
+        return Context(model, self.case.target, self.sizes, self.fold_limit, self.evaluator, unsafe)
+
+    def _examine(self) -> Record:
+        case = Case(self.model, self.case.target, replace(self.case.record, findings=()))
+        return examine(case, self._context(self.model)).record
+
+    def _prover(self, feeds: str | Path | FeedSet | None) -> Prover | None:
+        """Run the original once. A model that cannot be run cannot be proven, so nothing is rewritten."""
+        self.progress(say("reference run", "参考运行"), 0.05)
+        reference = pinned(self.case.model, self.sizes) if self.sizes else self.case.model
+        if isinstance(feeds, (str, Path)):
+            feeds = load_feeds(feeds, reference)
+        try:
+            feeds = feeds or make_feeds(reference, self.evaluator)
+            prover = Prover(reference, self.evaluator, feeds)
+        except (EvaluationError, UsageError) as error:
+            self.unproven = (unverified(error),)
+            return None
+        if feeds.origin == "generated":
+            self.notes.append(
+                say(
+                    "proofs ran on {count} generated inputs; give real ones with --feeds",
+                    "证明使用了 {count} 组生成的输入；可用 --feeds 提供真实数据",
+                    count=len(feeds.cases),
+                )
+            )
+        return prover
+
+    def _apply_all(self, prover: Prover) -> None:
+        rules = [rule for rule in fixers() if self.chosen is None or rule.code in self.chosen]
+        for number in range(_MAX_ROUNDS):
+            count = len([step for step in self.steps if step.status == "applied"])
+            for index, rule in enumerate(rules):
+                share = 0.1 + 0.85 * (number + index / len(rules)) / _MAX_ROUNDS
+                self.progress(say("{code} {name}", "{code} {name}", code=rule.code, name=rule.name), share)
+                self._apply(rule, prover)
+            if count == len([step for step in self.steps if step.status == "applied"]):
+                break
+
+    def _apply(self, rule: NodeRule | ModelRule, prover: Prover) -> None:
+        start = time.perf_counter()
+        allowed = {"safe", "unsafe"} if rule.code in self.allowed else {"safe"}
+        try:
+            outcome = self._rewrite_nodes(rule, prover, allowed) if isinstance(rule, NodeRule) else self._rewrite_model(rule, allowed)
+        except Refused as refusal:
+            self._give_up(rule, "", refusal.reason, start)
+            return
+        except JumarError as error:
+            self._give_up(rule, "", error.found, start)
+            return
+        if outcome is None:
+            return
+        candidate, change, pieces = outcome
+        if (rule.code, "") in self.gave_up:
+            return
+        infer_shapes(candidate)
+        interface = self.interface.then(change.inputs, change.outputs)
+        proof = prover.prove_model(candidate, interface, rule.bound, change.constants)
+        if not proof.passed:
+            self.gave_up.add((rule.code, ""))
+        step = self._step(rule, start, candidate if proof.passed else None, proof, change.nodes, change.options)
+        self.steps.append(replace(step, subgraphs=pieces))
+        if proof.passed:
+            self.model, self.interface = candidate, interface
+
+    def _step(
+        self,
+        rule: NodeRule | ModelRule,
+        start: float,
+        candidate: ir.Model | None,
+        proof: Proof,
+        nodes: Iterable[str],
+        options: object = None,
+    ) -> Step:
+        digest = self.digester.model(self.model)
+        return Step(
+            name=rule.name,
+            version=__version__,
+            code=rule.code,
+            input_sha256=digest,
+            output_sha256=digest if candidate is None else self.digester.model(candidate),
+            seconds=time.perf_counter() - start,
+            options=dict(options) if isinstance(options, dict) else {},
+            proof=proof,
+            status="rolled-back" if candidate is None else "applied",
+            nodes=tuple(nodes),
+        )
+
+    def _give_up(self, rule: NodeRule | ModelRule, place: str, reason: Text, start: float, proof: Proof | None = None) -> None:
+        """Record a refusal once; the finding stays."""
+        if (rule.code, place) in self.gave_up:
+            return
+        self.gave_up.add((rule.code, place))
+        self.steps.append(
+            self._step(rule, start, None, proof or Proof(0, 0.0, 0.0, 1.0, rule.bound, False, reason), (place,) if place else ())
+        )
+
+    def _rewrite_model(self, rule: ModelRule, allowed: set[str]) -> _Outcome | None:
+        findings = [finding for finding in rule.check(self._context(self.model)) if finding.fix in allowed]
+        if not findings or (rule.code, "") in self.gave_up:
+            return None
+        self.seen += findings
+        candidate = self.model.clone()
+        change = rule.rewrite(candidate, self._context(candidate, unsafe="unsafe" in allowed))
+        return None if change is None else (candidate, change, None)
+
+    def _rewrite_nodes(self, rule: NodeRule, prover: Prover, allowed: set[str]) -> _Outcome | None:
+        """Prove the rewrite of each node on tensors captured around it, then apply the ones that passed to a copy of the model."""
+        matches = [node for node in self.model.graph if self._wants(rule, node, allowed)]
+        if not matches:
+            return None
+        captured = prover.capture(self.model, self.interface, {name for node in matches for name in _boundary(node)})
+        proofs: dict[str, Proof] = {}
+        for node in matches:
+            start = time.perf_counter()
+            try:
+                proof = self._prove_node(rule, node, prover, captured)
+            except Refused as refusal:
+                self._give_up(rule, node_place(node), refusal.reason, start)
+                continue
+            if proof.passed:
+                proofs[node_place(node)] = proof
+            else:
+                self._give_up(rule, node_place(node), proof.reason or say("", ""), start, proof)
+        if not proofs:
+            return None
+        candidate = self.model.clone()
+        for node in [node for node in candidate.graph if node_place(node) in proofs and node.op_type in rule.ops]:
+            builder = Builder(candidate, node, rule.code)
+            rule.rewrite(builder, node, self._context(candidate))
+            builder.remove(node)
+        return candidate, Change(tuple(proofs)), _together(proofs.values(), rule.bound)
+
+    def _wants(self, rule: NodeRule, node: ir.Node, allowed: set[str]) -> bool:
+        if node.op_type not in rule.ops or node.domain not in ("", "ai.onnx") or (rule.code, node_place(node)) in self.gave_up:
+            return False
+        return any(finding.fix in allowed for finding in rule.check(node, self._context(self.model)))
+
+    def _prove_node(self, rule: NodeRule, node: ir.Node, prover: Prover, captured: Sequence[dict[str, object]]) -> Proof:
+        outputs = [value.name or "" for value in node.outputs if value.uses() or value.is_graph_output()]
+        before = extract_model(self.model, _boundary(node), outputs)
+        after = before.clone()
+        twin = next(item for item in after.graph if item.op_type == node.op_type and item.outputs[0].name == node.outputs[0].name)
+        builder = Builder(after, twin, rule.code)
+        rule.rewrite(builder, twin, self._context(after))
+        builder.remove(twin)
+        return prover.prove_piece(before, after, captured, rule.bound)
+
+
+def _boundary(node: ir.Node) -> list[str]:
+    """Names of the tensors a node reads that are computed (weights travel with the piece)."""
+    names = [value.name or "" for value in node.inputs if value is not None and (value.producer() is not None or value.is_graph_input())]
+    return list(dict.fromkeys(names))
+
+
+def _together(proofs: Iterable[Proof], bound: float) -> Proof:
+    items = list(proofs)
+    return proof_of([Comparison(item.max_abs, item.max_rel, item.cosine) for item in items], sum(item.cases for item in items), bound)
+
+
+def _identity(finding: Finding) -> tuple[str, str | None]:
+    """The same problem before and after: by code and place (counts in the text of a whole-model finding may differ)."""
+    return finding.code, finding.node

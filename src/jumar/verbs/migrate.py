@@ -1,0 +1,172 @@
+"""``jumar migrate``: the main job. check -> fix -> verify -> compile -> a bundle with a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import onnx_ir as ir
+
+from ..atc import find_atc
+from ..atc.toolchain import DEFAULT_TIMEOUT
+from ..case import Case, Record
+from ..errors import EvaluationError, UsageError
+from ..graph import load
+from ..graph.digest import file_sha256
+from ..graph.fold import DEFAULT_FOLD_LIMIT
+from ..targets import Target
+from ..text import Lang, default_lang, say
+from .bundle import MODEL_FILE, Bundle
+from .common import Progress, Shapes, check_shapes, open_case, silent
+from .compile import compile_into
+from .fix import fix
+from .verify import DEFAULT_BOUND, unverified, verify
+
+
+def migrate(
+    model: str | Path,
+    *,
+    output: str | Path,
+    soc: str | None = None,
+    target: str | Target | None = None,
+    cann: str | None = None,
+    opset_max: int | None = None,
+    shapes: Shapes | None = None,
+    select: Sequence[str] | None = None,
+    unsafe: Sequence[str] = (),
+    feeds: str | Path | None = None,
+    bound: float = DEFAULT_BOUND,
+    fold_limit: int = DEFAULT_FOLD_LIMIT,
+    precision_mode: str | None = None,
+    dry_run: bool = False,
+    timeout: float = DEFAULT_TIMEOUT,
+    resume: bool = False,
+    lang: Lang | None = None,
+    progress: Progress = silent,
+) -> Case:
+    """Carry a model to a target: everything of check, fix, verify and compile, in one bundle directory.
+
+    The bundle is built beside its final place and moved there when it is whole, so that a kill leaves the old bundle or one that
+    ``resume=True`` continues. With ``resume`` a stage is done again only if its inputs changed or its files were touched.
+
+    Args:
+        output: the bundle; must not exist unless ``resume`` is set.
+        bound: allowed ``max_rel`` of the migrated model against the given one.
+        lang: language of ``report.html``.
+
+    Returns:
+        A case with the migrated model; its record is what ``report.json`` holds.
+
+    Raises:
+        UsageError, ModelError, TargetError, OutputError: see :class:`jumar.JumarError`.
+    """
+    case = open_case(model, "migrate", soc=soc, target=target, cann=cann, opset_max=opset_max)
+    sizes = check_shapes(case.model, shapes or {})
+    source = {
+        "model": None if case.record.model is None else case.record.model.sha256,
+        "feeds": None if feeds is None else file_sha256(_existing(feeds)),
+        "weights": _weights(case.model),
+        "target": None if case.target is None else [case.target.to_dict(), case.target.opset_min],
+        "shapes": {name: list(shape) for name, shape in sizes.items()},
+    }
+    rewriting = {"select": select, "unsafe": unsafe, "fold_limit": fold_limit}
+    compiling = {"precision_mode": precision_mode, "dry_run": dry_run, "timeout": timeout}
+    job = _Migration(case, str(model), Bundle.open(Path(output), resume), sizes, None if feeds is None else str(feeds), source, progress)
+    record = job.fix(rewriting)
+    record = job.verify(record, bound)
+    record = job.compile(record, compiling)
+    record = job.bundle.finish(record, lang or default_lang())
+    progress(say("done", "完成"), 1.0)
+    return Case(load(job.bundle.final / MODEL_FILE), case.target, record)
+
+
+@dataclass(frozen=True)
+class _Migration:
+    """The stages of one run. ``source`` is what all of them depend on: a change of it redoes everything."""
+
+    case: Case
+    model: str
+    bundle: Bundle
+    sizes: dict[str, tuple[int, ...]]
+    feeds: str | None
+    source: Mapping[str, Any]
+    progress: Progress
+
+    def _part(self, begin: float, end: float) -> Progress:
+        return lambda what, fraction: self.progress(what, begin + (end - begin) * fraction)
+
+    def fix(self, options: dict[str, Any]) -> Record:
+        def work() -> Record:
+            output = self.bundle.path(MODEL_FILE)
+            record = fix(self.case, shapes=self.sizes, feeds=self.feeds, output=output, progress=self._part(0.0, 0.6), **options).record
+            return replace(record, artifacts=tuple(replace(item, path=Path(item.path).name) for item in record.artifacts))
+
+        return replace(self.bundle.stage("fix", {**self.source, **options}, work), verb="migrate")
+
+    def verify(self, record: Record, bound: float) -> Record:
+        def work() -> Record:
+            path = self.bundle.path(MODEL_FILE)
+            try:
+                return verify(
+                    path,
+                    self.model,
+                    feeds=self.feeds,
+                    shapes=self.sizes,
+                    bound=bound,
+                    interface=record.interface,
+                    progress=self._part(0.6, 0.8),
+                ).record
+            except EvaluationError as error:
+                return Record(verb="verify", findings=(unverified(error),))
+
+        done = self.bundle.stage("verify", {**self.source, "fixed": _model_digest(record), "bound": bound}, work)
+        known = {finding.code for finding in record.findings}
+        new = tuple(finding for finding in done.findings if finding.code not in known)
+        return record.extend(findings=new, steps=done.steps, measurements=done.measurements)
+
+    def compile(self, record: Record, options: dict[str, Any]) -> Record:
+        if record.verdict == "blocked":
+            return record.extend(notes=(say("no ATC command was written: errors stand", "存在错误，未生成 ATC 命令"),))
+
+        def work() -> Record:
+            # A record of its own, so that the stage holds only what compiling adds.
+            blank = replace(record, findings=(), artifacts=(), steps=())
+            fixed = Case(load(self.bundle.path(MODEL_FILE)), self.case.target, blank)
+            return compile_into(
+                fixed,
+                self.bundle.partial,
+                MODEL_FILE,
+                "model",
+                source=self.case.record.model,
+                files=record.artifacts,
+                progress=self._part(0.8, 0.95),
+                **options,
+            ).record
+
+        atc = None if options["dry_run"] else find_atc()
+        tool = None if atc is None else [str(atc), atc.stat().st_mtime]
+        done = self.bundle.stage("compile", {**self.source, **options, "fixed": _model_digest(record), "atc": tool}, work)
+        return replace(record.extend(findings=done.findings, steps=done.steps), artifacts=done.artifacts)
+
+
+def _model_digest(record: Record) -> str:
+    return next(item.sha256 for item in record.artifacts if item.kind == "model")
+
+
+def _existing(path: str | Path) -> Path:
+    if not Path(path).is_file():
+        raise UsageError(
+            say("feeds `{path}` cannot be read: no such file", "无法读取输入数据 `{path}`：文件不存在", path=path),
+            say("expected a .npz of plain arrays keyed by input name", "应为以输入名为键的 .npz 数组文件"),
+            say("correct --feeds", "请修正 --feeds"),
+        )
+    return Path(path)
+
+
+def _weights(model: ir.Model) -> list[list[Any]]:
+    """Size and time of the external weights: enough to notice that they changed, without reading gigabytes twice."""
+    tensors = [value.const_value for graph in model.graphs() for value in graph.initializers.values()]
+    paths = sorted({str(tensor.path) for tensor in tensors if isinstance(tensor, ir.ExternalTensor)})
+    return [[Path(path).name, Path(path).stat().st_size, Path(path).stat().st_mtime_ns] for path in paths]

@@ -1,0 +1,190 @@
+"""``jumar verify``: the model's outputs against a reference, on the same inputs, with ONNX Runtime's optimisation off."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import onnx_ir as ir
+
+from .. import __version__
+from ..case import Case, Finding, Measurement, Step
+from ..errors import EvaluationError, UsageError
+from ..graph import Digester, Evaluator, load, write_atomic
+from ..graph.digest import file_sha256
+from ..proof import FeedSet, Interface, Prover, compare_all, load_feeds, make_feeds
+from ..proof.metrics import Comparison, proof_of, worst
+from ..rules import find_rule
+from ..text import Text, say
+from .check import pinned
+from .common import ModelLike, Progress, Shapes, check_shapes, open_case, silent
+
+DEFAULT_BOUND = 1e-4
+"""Allowed ``max_rel`` of a whole model in float32: several rewrites of 1e-5 and below may add up."""
+
+
+def verify(
+    model: ModelLike,
+    against: str | Path | ir.Model | None = None,
+    *,
+    feeds: str | Path | FeedSet | None = None,
+    shapes: Shapes | None = None,
+    bound: float = DEFAULT_BOUND,
+    csv_file: str | Path | None = None,
+    interface: Mapping[str, Any] | None = None,
+    progress: Progress = silent,
+) -> Case:
+    """Compare a model with its reference.
+
+    Args:
+        against: the reference; a model inside a bundle knows its own (the manifest names the source).
+        shapes: sizes of the reference's dynamic inputs (default: those of the model).
+        bound: allowed ``max_rel`` per output, see :mod:`jumar.proof.metrics`.
+        csv_file: also write the table here.
+        interface: renamed or narrowed inputs and outputs, as in a manifest; found by itself inside a bundle.
+
+    Returns:
+        A case whose record has one step (``verify``, with the proof) and three measurements per output, and a finding VF601 if an
+        output is out of bound.
+
+    Raises:
+        ModelError, UsageError, EvaluationError: unreadable models, no reference, inputs on which the reference does not run.
+    """
+    case = open_case(model, "verify", need_target=False)
+    start = time.perf_counter()
+    manifest = _manifest_beside(model)
+    if against is None:
+        against = _source_of(manifest)
+    reference = against.clone() if isinstance(against, ir.Model) else load(against)
+    if interface is None:
+        interface = manifest.get("interface", {}) if manifest else {}
+    sizes = check_shapes(reference, shapes or _shapes_of(case.model, reference, interface))
+    reference = pinned(reference, sizes) if sizes else reference
+    ports = Interface.of(reference).changed(interface)
+    with Evaluator() as evaluator:
+        progress(say("reference run", "参考运行"), 0.1)
+        if isinstance(feeds, (str, Path)):
+            feeds = load_feeds(feeds, reference)
+        feeds = feeds or make_feeds(reference, evaluator)
+        prover = Prover(reference, evaluator, feeds)
+        progress(say("comparison", "对比"), 0.6)
+        comparisons = compare_outputs(prover, case.model, ports)
+    proof = proof_of(comparisons.values(), len(feeds.cases), bound)
+    digest = Digester().model(case.model)
+    step = Step("verify", __version__, digest, digest, time.perf_counter() - start, {"bound": bound, "feeds": feeds.origin}, proof)
+    record = case.record.extend(steps=(step,), measurements=measurements(comparisons), findings=differences(comparisons, bound))
+    if csv_file is not None:
+        write_atomic(csv_file, table(comparisons))
+    progress(say("done", "完成"), 1.0)
+    return case.replace(record=record)
+
+
+def compare_outputs(prover: Prover, model: ir.Model, interface: Interface) -> dict[str, Comparison]:
+    """The worst comparison of each output over all cases. A model that does not run differs in every output."""
+    try:
+        pairs = [compare_all(found, expected) for found, expected in prover.against_original(model, interface)]
+    except EvaluationError as error:
+        return {name: Comparison(float("inf"), 1.0, 0.0, error.found) for name in prover.reference[0]}
+    return {name: worst(pair[name] for pair in pairs) for name in pairs[0]}
+
+
+def differences(comparisons: Mapping[str, Comparison], bound: float) -> tuple[Finding, ...]:
+    rule = find_rule("VF601")
+    return tuple(
+        rule.finding(
+            say(
+                "output `{name}` differs: max_rel {found:.3g}, bound {bound:g}{reason}",
+                "输出 `{name}` 不一致：max_rel {found:.3g}，界限 {bound:g}{reason}",
+                name=name,
+                found=item.max_rel,
+                bound=bound,
+                reason=say("", "") if item.reason is None else say(" ({reason})", "（{reason}）", reason=item.reason),
+            ),
+            say("a model that differs before it is compiled is wrong on any device", "编译前就不一致的模型，在任何设备上都是错的"),
+            say(
+                "find the rewrite with the largest difference in the report and leave it out with --select",
+                "在报告中找到差异最大的改写，用 --select 排除",
+            ),
+            place=name,
+        )
+        for name, item in comparisons.items()
+        if not item.within(bound)
+    )
+
+
+def measurements(comparisons: Mapping[str, Comparison]) -> tuple[Measurement, ...]:
+    """Numbers of the comparison; infinity (not comparable) is stored as the largest float, which JSON can hold."""
+    limit = 1.7976931348623157e308
+    return tuple(
+        Measurement(f"{name}/{key}", min(getattr(item, key), limit), "1", "reference")
+        for name, item in comparisons.items()
+        for key in ("max_abs", "max_rel", "cosine")
+    )
+
+
+def table(comparisons: Mapping[str, Comparison]) -> str:
+    """The comparison as CSV."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(["output", "max_abs", "max_rel", "cosine", "reason"])
+    for name, item in comparisons.items():
+        writer.writerow([name, repr(item.max_abs), repr(item.max_rel), repr(item.cosine), item.reason or ""])
+    return text.getvalue()
+
+
+def _manifest_beside(model: ModelLike) -> dict[str, Any]:
+    """The manifest of the bundle the model lies in, if it speaks of this very file."""
+    if not isinstance(model, (str, Path)):
+        return {}
+    path = Path(model)
+    try:
+        data = json.loads((path.parent / "manifest.json").read_text(encoding="utf-8"))
+        known = {item["path"]: item["sha256"] for item in data["files"]}
+        return data if known.get(path.name) == file_sha256(path) else {}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def _source_of(manifest: Mapping[str, Any]) -> str:
+    source = manifest.get("source") or {}
+    path, digest = source.get("path"), source.get("sha256")
+    if path and Path(path).is_file() and file_sha256(path) == digest:
+        return str(path)
+    found: Text = say("no reference was given", "没有给出参考模型")
+    if path:
+        found = say("the bundle's source `{path}` is gone or has changed", "bundle 的源模型 `{path}` 不存在或已改变", path=path)
+    raise UsageError(
+        found, say("expected a second model to compare with", "应给出用于对比的模型"), say("name it with --against", "请用 --against 指定")
+    )
+
+
+def _shapes_of(model: ir.Model, reference: ir.Model, interface: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """Fixed shapes of the model's inputs, by the reference's names, where the reference leaves them open."""
+    names = {item["original"]: item["name"] for item in interface.get("inputs", ())}
+    fixed = {value.name: value.shape for value in model.graph.inputs}
+    shapes: dict[str, tuple[int, ...]] = {}
+    for value in reference.graph.inputs:
+        shape = fixed.get(names.get(value.name or "", value.name))
+        if (
+            shape is not None
+            and value.shape is not None
+            and len(shape) == len(value.shape)
+            and shape.is_static()
+            and not value.shape.is_static()
+        ):
+            shapes[value.name or ""] = tuple(int(dim) for dim in shape.numpy())
+    return shapes
+
+
+def unverified(error: EvaluationError | UsageError) -> Finding:
+    """The finding for a model that could not be run."""
+    return find_rule("VF602").finding(
+        say("nothing could be proven: {reason}", "无法进行证明：{reason}", reason=error.found),
+        say("without a reference run there is no claim about numbers, and no rewrite is made", "没有参考运行就没有数值结论，也不做改写"),
+        say("give real inputs with --feeds", "请用 --feeds 提供真实输入"),
+    )
