@@ -1,4 +1,4 @@
-"""The child process that runs ONNX Runtime: ``python -m jumar.graph.child``.
+"""The child process that runs ONNX Runtime, started by :class:`jumar.graph.Evaluator`.
 
 Whatever a hostile or merely unlucky model does to the runtime (crash, endless loop, all the memory) happens here, not in the
 user's process. It reads requests from standard input and answers on standard output; see :mod:`jumar.graph.wire`.
@@ -97,7 +97,3 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
         serve(sys.stdin.buffer, sink)
-
-
-if __name__ == "__main__":
-    main()

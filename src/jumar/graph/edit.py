@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,18 @@ import onnx_ir as ir
 from .walk import source_line
 
 Array = npt.NDArray[np.generic]
+
+
+def copy_model(model: ir.Model) -> ir.Model:
+    """A copy that shares nothing but the weights. (``model.clone`` alone shares the type objects, which inference edits in place.)"""
+    copy = model.clone()
+    for graph in copy.graphs():
+        for value in (*graph.inputs, *graph.initializers.values(), *(output for node in graph for output in node.outputs)):
+            if isinstance(value.type, (ir.TensorType, ir.SparseTensorType)):
+                value.type = type(value.type)(value.type.dtype, denotation=value.type.denotation)
+            elif value.type is not None:
+                value.type = deepcopy(value.type)
+    return copy
 
 
 def used_names(model: ir.Model) -> set[str]:
@@ -136,7 +149,7 @@ def extract_model(model: ir.Model, inputs: Sequence[str], outputs: Sequence[str]
 
 def capture_model(model: ir.Model, names: Iterable[str]) -> ir.Model:
     """A copy of the model that returns the named tensors of its main graph too (weights shared)."""
-    copy = model.clone()
+    copy = copy_model(model)
     values = ir.convenience.create_value_mapping(copy.graph)
     present = {value.name for value in copy.graph.outputs}
     for name in names:

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, cast
 
+import onnx
 import onnx_ir as ir
 
 from ..errors import EvaluationError
@@ -24,6 +25,8 @@ from ..text import Text, say
 from . import wire
 from .save import _INLINE_LIMIT, inline_bytes
 
+# Python looks for modules in the current directory first, which may be a stranger's model folder.
+_CHILD = "import sys; sys.path[:] = filter(None, sys.path); from jumar.graph.child import main; main()"
 DEFAULT_TIMEOUT = 600.0
 """Seconds one load or run may take."""
 
@@ -35,6 +38,11 @@ def _default_memory_mb() -> int:
     except (AttributeError, OSError, ValueError):
         return 0
     return int(total * 0.8) >> 20
+
+
+def shared_or_new(evaluator: Evaluator | None) -> contextlib.AbstractContextManager[Evaluator]:
+    """The caller's evaluator, left open, or a new one that is closed at the end."""
+    return Evaluator() if evaluator is None else contextlib.nullcontext(evaluator)
 
 
 class Evaluator:
@@ -112,7 +120,7 @@ class Evaluator:
         if self._process is None or self._process.poll() is not None:
             self.close()
             environment = {**os.environ, "JUMAR_MEMORY_LIMIT_MB": str(self.memory_mb)}
-            command = [sys.executable, "-m", "jumar.graph.child"]
+            command = [sys.executable, "-c", _CHILD]
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
             )
@@ -121,6 +129,14 @@ class Evaluator:
                 with contextlib.suppress(AttributeError, OSError):  # Linux only, and capped by the system; only speed depends on it
                     fcntl.fcntl(cast(BinaryIO, pipe), fcntl.F_SETPIPE_SZ, 1 << 20)
         return self._process
+
+    def current_generation(self) -> int:
+        """Number of the living child, started if there is none: a session of another generation must load its model again."""
+        self._start()
+        return self.generation
+
+    def is_alive(self, generation: int) -> bool:
+        return self._process is not None and self._process.poll() is None and self.generation == generation
 
     def new_id(self) -> int:
         self._next_id += 1
@@ -174,13 +190,13 @@ class Session:
             header |= {"path": str(self._folder / "model.onnx"), "external": []}
             payload = b""
         else:
-            payload = ir.to_proto(self._model).SerializeToString()
+            payload = _with_unique_node_names(ir.to_proto(self._model)).SerializeToString()
         self._evaluator.request(header, [payload])
         self._generation = self._evaluator.generation
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str] = ()) -> dict[str, Any]:
         """Run on arrays keyed by input name; returns arrays keyed by output name (all outputs if none are named)."""
-        if self._generation != self._evaluator.generation:
+        if self._generation != self._evaluator.current_generation():
             self._load()
         packed = {name: wire.pack_array(array) for name, array in feeds.items()}
         header = {
@@ -196,9 +212,19 @@ class Session:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
-        if self._generation == self._evaluator.generation:
+        if self._evaluator.is_alive(self._generation):  # a dead child has forgotten the model already
             self._evaluator.request({"cmd": "unload", "id": self._id})
-            self._generation = -1
+        self._generation = -1
+
+
+def _with_unique_node_names(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """ONNX allows two nodes of one name (the checker passes them), ONNX Runtime does not; the names do not matter to it."""
+    seen: set[str] = set()
+    for node in proto.graph.node:
+        if node.name in seen:
+            node.name = ""
+        seen.add(node.name)
+    return proto
 
 
 def _read(descriptor: int, size: int, deadline: float) -> bytearray:

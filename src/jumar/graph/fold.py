@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -80,7 +81,7 @@ def _computable(node: ir.Node, known: set[str], limit: int) -> bool:
         if (
             shape is not None
             and value.dtype is not None
-            and _too_large(node, int(np.prod(shape, dtype=np.int64)) * value.dtype.itemsize, limit)
+            and _too_large(node, math.prod(shape) * value.dtype.itemsize, limit)  # Python's integers do not overflow
         ):
             return False
     return True
@@ -102,7 +103,7 @@ def _fold_shapes(model: ir.Model, within: set[str] | None) -> list[str]:
             start, end = (node.attributes[key].as_int() if key in node.attributes else None for key in ("start", "end"))
             array = np.array(shape[slice(start, end)], dtype=np.int64)
         else:
-            array = np.array(int(np.prod(shape, dtype=np.int64)), dtype=np.int64)
+            array = np.array(math.prod(shape), dtype=np.int64)
         found += _make_constant(model.graph, node.outputs[0], array)
     return found
 
@@ -127,7 +128,9 @@ def _fold_round(model: ir.Model, evaluator: Evaluator, limit: int, within: set[s
         arrays = evaluator.run(piece, {})
         large = {value.producer() for value in frontier if _too_large_result(value, arrays[value.name or ""], limit)} - {None}
         if not large:
-            return [name for value in frontier for name in _make_constant(model.graph, value, arrays[value.name or ""])]
+            folded = [name for value in frontier for name in _make_constant(model.graph, value, arrays[value.name or ""])]
+            _remove_unused(nodes)
+            return folded
         # A result that is too large stays computed on the device; what it is made from may still fold.
         refused |= {node for node in large if node is not None}
         nodes = _without_dependents(nodes, refused)
@@ -200,9 +203,15 @@ def _make_constant(graph: ir.Graph, value: ir.Value, array: object) -> list[str]
     else:
         value.name = f"{name}__folded"
         value.replace_all_uses_with(_initializer(graph, name, array))
-    if not any(output.uses() or output.is_graph_output() for output in node.outputs):
-        graph.remove(node, safe=True)
+    _remove_unused([node])
     return [name]
+
+
+def _remove_unused(nodes: list[ir.Node]) -> None:
+    """Remove those of the nodes (in order of the graph) whose outputs nobody reads any more."""
+    for node in reversed(nodes):
+        if isinstance(node.graph, ir.Graph) and not any(output.uses() or output.is_graph_output() for output in node.outputs):
+            node.graph.remove(node, safe=True)
 
 
 def _initializer(graph: ir.Graph, name: str, array: np.ndarray) -> ir.Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from ..case import ModelInfo, TensorInfo
 from ..errors import ExternalDataError, ModelError
 from ..text import Text, say
 from .digest import file_sha256
-from .walk import model_opset
+from .walk import all_nodes, model_opset
 
 _EXPECTED = say("expected an ONNX model (binary protobuf)", "应为 ONNX 模型（二进制 protobuf）")
 _CHECK_PATH = say("check the path", "请检查路径")
@@ -32,15 +33,42 @@ def load(path: str | Path) -> ir.Model:
     _run_checker(proto, path)
     try:
         model = ir.serde.deserialize_model(proto)
+        ir.external_data.set_base_dir(model.graph, path.resolve().parent)
+        _read_inner_weights(model, path.resolve().parent)
     except Exception as error:
         raise ModelError(
             say("`{path}` cannot be read: {error}", "无法读取 `{path}`：{error}", path=path, error=_first_line(error)),
             _EXPECTED,
             _EXPORT_AGAIN,
         ) from error
-    ir.external_data.set_base_dir(model.graph, path.resolve().parent)
     _forget_placeholder_sizes(model)
     return model
+
+
+def _read_inner_weights(model: ir.Model, folder: Path) -> None:
+    """Read external weights of bodies and attributes into memory; only weights of the main graph stay on disk.
+
+    ONNX Runtime takes external weights of a model in memory for the main graph alone, and such tensors are few and small in practice.
+    """
+
+    def in_memory(tensor: ir.TensorProtocol) -> ir.TensorProtocol:
+        if not isinstance(tensor, ir.ExternalTensor):
+            return tensor
+        tensor.base_dir = folder
+        return ir.tensor(tensor.numpy().copy(), dtype=tensor.dtype, name=tensor.name)
+
+    for graph in model.graphs():
+        for value in graph.initializers.values():
+            if graph is not model.graph and value.const_value is not None:
+                value.const_value = in_memory(value.const_value)
+    for node in all_nodes(model):
+        for name, attribute in list(node.attributes.items()):
+            if attribute.is_ref():
+                continue
+            if attribute.type == ir.AttributeType.TENSOR:
+                node.attributes[name] = ir.AttrTensor(name, in_memory(attribute.as_tensor()))
+            elif attribute.type == ir.AttributeType.TENSORS:
+                node.attributes[name] = ir.AttrTensors(name, [in_memory(tensor) for tensor in attribute.as_tensors()])
 
 
 def _forget_placeholder_sizes(model: ir.Model) -> None:
@@ -59,17 +87,20 @@ def _parse(path: Path) -> onnx.ModelProto:
     def bad(found: Text, remedy: Text = _EXPORT_AGAIN) -> ModelError:
         return ModelError(found, _EXPECTED, remedy)
 
-    if path.is_dir():
-        raise bad(
-            say("`{path}` is a directory", "`{path}` 是一个目录", path=path), say("name the .onnx file in it", "请指定其中的 .onnx 文件")
-        )
-    if not path.exists():
-        raise bad(say("`{path}` does not exist", "`{path}` 不存在", path=path), _CHECK_PATH)
     try:
+        if path.is_dir():
+            raise bad(
+                say("`{path}` is a directory", "`{path}` 是一个目录", path=path),
+                say("name the .onnx file in it", "请指定其中的 .onnx 文件"),
+            )
+        if not path.exists():
+            raise bad(say("`{path}` does not exist", "`{path}` 不存在", path=path), _CHECK_PATH)
+        if not path.is_file():  # reading a pipe or a device may never end
+            raise bad(say("`{path}` is not a regular file", "`{path}` 不是普通文件", path=path), _CHECK_PATH)
         data = path.read_bytes()
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise bad(
-            say("`{path}` cannot be read: {error}", "无法读取 `{path}`：{error}", path=path, error=error.strerror), _CHECK_PATH
+            say("`{path}` cannot be read: {error}", "无法读取 `{path}`：{error}", path=path, error=_first_line(error)), _CHECK_PATH
         ) from error
     if not data:
         raise bad(say("`{path}` is empty", "`{path}` 是空文件", path=path))
@@ -120,34 +151,37 @@ def _node_tensors(node: onnx.NodeProto) -> Iterator[onnx.TensorProto]:
             yield from _tensors(graph)
 
 
+def _external_tensors(proto: onnx.ModelProto) -> list[onnx.TensorProto]:
+    """External tensors of graphs, bodies, attributes and functions."""
+    tensors = list(_tensors(proto.graph))
+    for function in proto.functions:
+        for node in function.node:
+            tensors += _node_tensors(node)
+    return [tensor for tensor in tensors if tensor.data_location == onnx.TensorProto.EXTERNAL]
+
+
 def _check_external_data(proto: onnx.ModelProto, path: Path) -> None:
     """Every external tensor must name an existing file inside the model's folder that is long enough.
 
     The checks are made on the resolved path, so neither ``..`` nor an absolute path nor a symbolic link leads outside.
     """
     folder = path.resolve().parent
-    tensors = list(_tensors(proto.graph))
-    for function in proto.functions:
-        for node in function.node:
-            tensors += _node_tensors(node)
-    for tensor in tensors:
-        if tensor.data_location != onnx.TensorProto.EXTERNAL:
-            continue
+    for tensor in _external_tensors(proto):
         entries = {entry.key: entry.value for entry in tensor.external_data}
         location = entries.get("location", "")
         inside = say("expected a file inside the model's folder", "应为模型所在目录内的文件")
         relative = Path(location)
-        if not location or relative.is_absolute() or ".." in relative.parts or "\\" in location:
+        if not location or relative.is_absolute() or ".." in relative.parts or "\\" in location or "\0" in location:
             found = say(
                 "weights of `{name}` point to `{location}`, outside the model's folder",
                 "`{name}` 的权重指向模型目录之外的 `{location}`",
                 name=tensor.name,
-                location=location,
+                location=location.replace("\0", "\\0"),
             )
             raise ExternalDataError(
                 found, inside, say("Jumar reads no path outside it; save the model again", "Jumar 不读取目录之外的路径；请重新保存模型")
             )
-        resolved = (folder / relative).resolve()
+        resolved = _resolve(folder / relative)
         if folder not in resolved.parents:
             found = say(
                 "weights of `{name}` point through a link to a file outside the model's folder (`{location}`)",
@@ -156,7 +190,7 @@ def _check_external_data(proto: onnx.ModelProto, path: Path) -> None:
                 location=location,
             )
             raise ExternalDataError(found, inside, say("copy the file into the folder", "请将该文件复制到目录内"))
-        if not resolved.is_file():
+        if not _is_file(resolved):
             found = say(
                 "weights of `{name}` are missing: `{location}` is not next to the model",
                 "`{name}` 的权重缺失：模型旁没有 `{location}`",
@@ -171,14 +205,29 @@ def _check_external_data(proto: onnx.ModelProto, path: Path) -> None:
         _check_extent(tensor, entries, resolved, location)
 
 
+def _resolve(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):  # a loop of links leads nowhere: as missing as a file can be
+        return path
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # e.g. a name that is too long
+        return False
+
+
 def _check_extent(tensor: onnx.TensorProto, entries: dict[str, str], resolved: Path, location: str) -> None:
     size = resolved.stat().st_size
     try:
-        offset, length = int(entries.get("offset", 0)), int(entries.get("length", -1))
+        offset, needed = int(entries.get("offset", 0)), _byte_size(tensor)
+        length = int(entries.get("length", needed))
     except ValueError:
-        offset, length = -1, -1
-    end = offset + max(length, 0)
-    if offset < 0 or end > size:
+        offset = needed = length = -1
+    end = offset + max(length, needed)
+    if offset < 0 or needed < 0 or length < needed or end > size:
         raise ExternalDataError(
             say(
                 "weights of `{name}` need bytes {offset} to {end} of `{location}`",
@@ -188,15 +237,39 @@ def _check_extent(tensor: onnx.TensorProto, entries: dict[str, str], resolved: P
                 end=end,
                 location=location,
             ),
-            say("the file has {size} bytes", "该文件只有 {size} 字节", size=size),
+            say(
+                "the file has {size} bytes and the tensor {length}", "该文件有 {size} 字节，张量为 {length} 字节", size=size, length=length
+            ),
             say("copy the weights file again", "请重新复制权重文件"),
         )
 
 
+def _byte_size(tensor: onnx.TensorProto) -> int:
+    """Bytes that dtype and shape call for.
+
+    Raises:
+        ValueError: a negative dimension, or a dtype that has no bytes outside the protobuf.
+    """
+    dtype = ir.DataType(tensor.data_type)
+    if any(dim < 0 for dim in tensor.dims) or dtype in (ir.DataType.STRING, ir.DataType.UNDEFINED):
+        raise ValueError
+    bits: int = math.prod(tensor.dims) * dtype.bitwidth
+    return -(-bits // 8)
+
+
 def _run_checker(proto: onnx.ModelProto, path: Path) -> None:
+    # By path the checker makes no copy of the weights. External ones it would check again, more strictly than we do (it refuses every
+    # link, also inside the folder), so it gets a copy of the structure in which they are empty.
+    checked: onnx.ModelProto | str = str(path.resolve())
+    if _external_tensors(proto) and not proto.graph.sparse_initializer:
+        checked = onnx.ModelProto()
+        checked.CopyFrom(proto)
+        for tensor in _external_tensors(checked):
+            tensor.ClearField("data_location")
+            tensor.ClearField("external_data")
+            tensor.dims[:] = [0]
     try:
-        # By path, so that models over 2 GB and external weights are handled by the checker itself.
-        onnx.checker.check_model(str(path.resolve()))
+        onnx.checker.check_model(checked)
     except Exception as error:
         reason = _first_line(error)
         raise ModelError(
