@@ -72,7 +72,8 @@ def compile_socs(facts: Path) -> dict[str, Any]:
     families: dict[str, list[str]] = {}
     for name, soc in socs.items():
         families.setdefault(soc["short"], []).append(name)
-    confusing = {item["value"]: item["fact"] for item in table["invalid_or_confusing"]}
+    # One row may name several values ("MDC610/MDC810/MDC510").
+    confusing = {value: item["fact"] for item in table["invalid_or_confusing"] for value in item["value"].split("/")}
     return {
         "meta": {
             "what": "soc_version values of ATC; peaks are derived from the compiler's own cost model, not measured",

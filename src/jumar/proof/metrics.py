@@ -57,7 +57,7 @@ def compare(found: Any, reference: Any) -> Comparison:
         return Comparison(0.0, 0.0, 1.0) if same else _different(say("strings differ", "字符串不同"))
     if found.size == 0:
         return Comparison(0.0, 0.0, 1.0)
-    if found.dtype.kind in "biu":
+    if found.dtype.kind in "biu" or found.dtype.name in ("int2", "uint2", "int4", "uint4"):
         return _compare_integers(found, reference)
     return _compare_floats(found.astype(np.float64), reference.astype(np.float64))
 
@@ -94,14 +94,17 @@ def _compare_floats(found: Any, reference: Any) -> Comparison:
     found, reference = found[finite], reference[finite]
     if found.size == 0:
         return Comparison(0.0, 0.0, 1.0)
-    difference, scale = np.abs(found - reference), np.abs(reference)
+    with np.errstate(over="ignore"):  # of opposite sign and near the limit of float64: infinitely far apart
+        difference, scale = np.abs(found - reference), np.abs(reference)
     largest = float(difference.max())
     if largest == 0.0:
         return Comparison(0.0, 0.0, 1.0)
     floor = RELATIVE_FLOOR * float(scale.max())
     if floor == 0.0:  # a reference of zeros has no scale
         return Comparison(largest, 1.0, 0.0)
-    return Comparison(largest, float((difference / np.maximum(scale, floor)).max()), _cosine(found, reference))
+    with np.errstate(over="ignore"):
+        relative = float((difference / np.maximum(scale, floor)).max())
+    return Comparison(largest, relative, _cosine(found, reference))
 
 
 def _cosine(found: Any, reference: Any) -> float:
@@ -146,5 +149,5 @@ def proof_of(comparisons: Iterable[Comparison], cases: int, bound: float) -> Pro
             "max_rel {found:.3g} is over the bound {bound:g}", "max_rel {found:.3g} 超过界限 {bound:g}", found=total.max_rel, bound=bound
         )
     # JSON has no infinity.
-    max_abs = total.max_abs if math.isfinite(total.max_abs) else float(np.finfo(np.float64).max)
-    return Proof(cases, max_abs, total.max_rel, total.cosine, bound, passed, reason)
+    largest = float(np.finfo(np.float64).max)
+    return Proof(cases, min(total.max_abs, largest), min(total.max_rel, largest), total.cosine, bound, passed, reason)

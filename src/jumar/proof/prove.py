@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from ..case import Proof
 from ..errors import EvaluationError
-from ..graph import Evaluator, capture_model
+from ..graph import Evaluator, capture_model, copy_model
 from .feeds import FeedSet
 from .interface import Interface
 from .metrics import compare, compare_all, proof_of
@@ -89,7 +89,7 @@ def _pairs(found: Sequence[Mapping[str, Any]], reference: Sequence[Mapping[str, 
 
 def _with_fed_constants(model: ir.Model, names: Sequence[str]) -> tuple[ir.Model, dict[str, Any]]:
     """A copy of the model in which the named weights are inputs, and their values."""
-    copy = model.clone()
+    copy = copy_model(model)
     fed = {}
     for name in names:
         value = copy.graph.initializers.get(name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal
 
-from ..text import Text
+from ..text import Text, say
 
 Engine = Literal["aicore", "aicpu", "local", "none", "unknown"]
 """Where an operator runs: AI Core, AI CPU, nowhere on the device (``local``: the graph engine needs no kernel), or not at all."""
@@ -57,6 +57,8 @@ class SocInfo:
     aicpu_package: Literal["toolkit", "unknown"]
     products: tuple[Mapping[str, str], ...]
     source: str
+    caution: Text | None = None
+    """Set where the name is often taken for another chip."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,16 @@ class Target:
     opset_min: int
     opset_max: int
     profile: str | None = None
-    profile_note: str | None = None
+    profile_note: Text | None = None
+
+    def notes(self) -> tuple[Text, ...]:
+        """What a reader of a verdict should know of the target itself."""
+        notes = []
+        if self.profile is not None and self.profile_note is not None:
+            notes.append(say("profile {name}: {note}", "目标配置 {name}：{note}", name=self.profile, note=self.profile_note))
+        if self.soc.caution is not None:
+            notes.append(say("caution: {soc}: {fact}", "注意：{soc}：{fact}", soc=self.soc.name, fact=self.soc.caution))
+        return tuple(notes)
 
     @property
     def label(self) -> str:
@@ -77,5 +88,5 @@ class Target:
     def to_dict(self) -> dict[str, Any]:
         data: dict[str, Any] = {"soc": self.soc.name, "cann": self.cann, "opset_max": self.opset_max}
         if self.profile:
-            data |= {"profile": self.profile, "profile_note": self.profile_note}
+            data |= {"profile": self.profile, "profile_note": str(self.profile_note)}
         return data

@@ -9,7 +9,7 @@ from importlib import resources
 from typing import Any
 
 from ..errors import TargetError
-from ..text import say
+from ..text import Text, say
 from .model import SocInfo, Status, Support, Target
 
 DEFAULT_CANN = "8.1.RC1"
@@ -60,7 +60,8 @@ def soc_info(name: str) -> SocInfo:
         return SocInfo(
             name=name,
             products=tuple(data["products"]),
-            **{key: data[key] for key in SocInfo.__dataclass_fields__ if key not in ("name", "products")},
+            caution=_caution(name),
+            **{key: data[key] for key in SocInfo.__dataclass_fields__ if key not in ("name", "products", "caution")},
         )
     members = _family(name, table["families"])
     if members:
@@ -91,6 +92,11 @@ def soc_info(name: str) -> SocInfo:
         ),
         say("see `jumar targets list`", "请查看 `jumar targets list`"),
     )
+
+
+def _caution(name: str) -> Text | None:
+    fact = _table("socs.json")["confusing"].get(name)
+    return None if fact is None else say("{fact}", "{fact}", fact=fact)
 
 
 def _family(name: str, families: dict[str, list[str]]) -> list[str]:
@@ -124,8 +130,14 @@ def find_target(soc: str | None = None, *, profile: str | None = None, cann: str
                 say("{name} is {other}", "{name} 对应 {other}", name=profile, other=found["soc"]),
                 say("give one of them", "请只给出其中一个"),
             )
-        soc, note = found["soc"], f"confidence {found['confidence']}: {found['source']}"
-        opset_max = opset_max or found["opset_max"]
+        soc = found["soc"]
+        note = say(
+            "confidence {confidence}: {source}",
+            "可信度 {confidence}：{source}",
+            confidence=found["confidence"],
+            source=Text(found["source"], found["source_zh"]),
+        )
+        opset_max = found["opset_max"] if opset_max is None else opset_max
     if soc is None:
         raise TargetError(
             say("no target was named", "没有指定目标"),
