@@ -87,6 +87,7 @@ class Example:
         cured: False for a form the rule reports but refuses to rewrite.
         edges: False where NaN or infinity are outside the operator's definition.
         ir_version: of the model.
+        also: codes of other rules that rightly fire on it.
     """
 
     text: str
@@ -98,6 +99,7 @@ class Example:
     cured: bool = True
     edges: bool = True
     ir_version: int = 8
+    also: tuple[str, ...] = ()
 
 
 class Rule(ABC):
@@ -112,7 +114,7 @@ class Rule(ABC):
     phase: ClassVar[int] = 50
     """Order among the fixes: interface (10), shapes (20), names (30), folding (40), dtypes (50-60), operators (70), opset (80)."""
     bound: ClassVar[float] = 0.0
-    """Allowed ``max_rel`` of a rewrite; 0 = equal bit for bit."""
+    """Allowed ``max_rel`` of a rewrite; 0 = equal in every element."""
     DOC_EN: ClassVar[str]
     DOC_ZH: ClassVar[str]
     EXAMPLES: ClassVar[tuple[Example, ...]] = ()

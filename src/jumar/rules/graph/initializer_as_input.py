@@ -26,7 +26,7 @@ class InitializerAsInput(ModelRule):
 
     Fix: the weights leave the list of inputs; IR version 4 or newer allows that.
 
-    Fix safety: safe; equal bit for bit. A caller can no longer override a weight by feeding it.
+    Fix safety: safe; equal in every element. A caller can no longer override a weight by feeding it.
 
     Evidence: ONNX IR specification, version 4.
     """
@@ -37,7 +37,7 @@ class InitializerAsInput(ModelRule):
 
     修复：将权重移出输入列表，IR 版本 4 起允许这样做。
 
-    修复安全性：安全；逐位一致。调用者不能再通过输入覆盖权重。
+    修复安全性：安全；逐元素相等。调用者不能再通过输入覆盖权重。
 
     依据：ONNX IR 规范第 4 版。
     """

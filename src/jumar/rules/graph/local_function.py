@@ -26,7 +26,7 @@ class LocalFunction(ModelRule):
 
     Fix: the bodies are inlined.
 
-    Fix safety: safe; equal bit for bit.
+    Fix safety: safe; equal in every element.
 
     Evidence: parser key rule of facts/ops/onnx_frontend.json.
     """
@@ -37,7 +37,7 @@ class LocalFunction(ModelRule):
 
     修复：将函数体内联。
 
-    修复安全性：安全；逐位一致。
+    修复安全性：安全；逐元素相等。
 
     依据：facts/ops/onnx_frontend.json 中的解析键规则。
     """

@@ -135,7 +135,7 @@ class RedundantNode(ModelRule):
 
     Fix: they are removed. A Cast pair that truncates is not touched; the order of inputs is kept.
 
-    Fix safety: safe; equal bit for bit.
+    Fix safety: safe; equal in every element.
 
     Evidence: ONNX operator definitions.
     """
@@ -146,7 +146,7 @@ class RedundantNode(ModelRule):
 
     修复：将其删除。会截断的 Cast 对不做改动；输入顺序保持不变。
 
-    修复安全性：安全；逐位一致。
+    修复安全性：安全；逐元素相等。
 
     依据：ONNX 算子定义。
     """
@@ -171,16 +171,17 @@ class RedundantNode(ModelRule):
         dead = _dead(ctx.model)
         twins = _twins(ctx.model)
         if no_ops or dead or twins:
-            places = [node_place(node) for node in [*no_ops, *dead, *twins]][:3]
+            redundant = [node_place(node) for node in dict.fromkeys([*no_ops, *twins, *dead])]
             yield self.finding(
                 say(
-                    "{passed} nodes pass their input through, {twins} repeat another, {dead} are not used ({places}{more})",
-                    "{passed} 个节点只是透传输入，{twins} 个与其他节点重复，{dead} 个未被使用（{places}{more}）",
+                    "{count} nodes are redundant: pass their input through ({passed}), repeat another ({twins}), are not used ({dead}): {places}{more}",
+                    "{count} 个节点是多余的：透传输入（{passed}）、与其他节点重复（{twins}）、未被使用（{dead}）：{places}{more}",
+                    count=len(redundant),
                     passed=len(no_ops),
                     twins=len(twins),
                     dead=len(dead),
-                    places=", ".join(f"`{place}`" for place in places),
-                    more=", ..." if len(no_ops) + len(dead) + len(twins) > len(places) else "",
+                    places=", ".join(f"`{place}`" for place in redundant[:3]),
+                    more=", ..." if len(redundant) > 3 else "",
                 ),
                 say("each may cost a kernel launch or a copy", "每个都可能带来一次算子下发或拷贝"),
                 say("remove them", "请将其删除"),
@@ -196,8 +197,8 @@ class RedundantNode(ModelRule):
                 if source is not None:
                     replace_value(node.outputs[0], source)
                     model.graph.remove(node, safe=True)
-        CommonSubexpressionEliminationPass(size_limit=1024)(model)
         DeduplicateInitializersPass(size_limit=_DEDUPLICATE_LIMIT)(model)
+        CommonSubexpressionEliminationPass(size_limit=1024)(model)
         RemoveUnusedNodesPass()(model)
         if len(model.graph) == count:
             return None
@@ -216,7 +217,7 @@ def _twins(model: ir.Model) -> list[ir.Node]:
             node.domain,
             node.op_type,
             node.overload,
-            tuple(id(value) for value in node.inputs),
+            tuple(_content(value) for value in node.inputs),
             len(node.outputs),
             repr(sorted((name, repr(attribute.value)) for name, attribute in node.attributes.items())),
         )
@@ -224,6 +225,14 @@ def _twins(model: ir.Model) -> list[ir.Node]:
             found.append(node)
         seen.add(key)
     return found
+
+
+def _content(value: ir.Value | None) -> object:
+    """A small weight is known by its content, anything else by itself."""
+    tensor = None if value is None or value.is_graph_input() else value.const_value
+    if tensor is None or tensor.nbytes > 1024 or tensor.dtype == ir.DataType.STRING:
+        return id(value)
+    return tensor.dtype, str(tensor.shape), tensor.tobytes()
 
 
 def _has_body(node: ir.Node) -> bool:

@@ -36,7 +36,7 @@ class UnusedOpsetImport(ModelRule):
 
     Fix: the unused imports are deleted.
 
-    Fix safety: safe; equal bit for bit.
+    Fix safety: safe; equal in every element.
 
     Evidence: public reports of E16005 (facts/toolchain/error_codes).
     """
@@ -47,7 +47,7 @@ class UnusedOpsetImport(ModelRule):
 
     修复：删除未使用的声明。
 
-    修复安全性：安全；逐位一致。
+    修复安全性：安全；逐元素相等。
 
     依据：E16005 的公开报告（facts/toolchain/error_codes）。
     """

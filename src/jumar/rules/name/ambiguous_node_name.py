@@ -41,7 +41,7 @@ class AmbiguousNodeName(ModelRule):
 
     Fix: they are named after their operator and first output.
 
-    Fix safety: safe; equal bit for bit.
+    Fix safety: safe; equal in every element.
 
     Evidence: facts/toolchain/atc_flags.json, --out_nodes and --customize_dtypes.
     """
@@ -52,7 +52,7 @@ class AmbiguousNodeName(ModelRule):
 
     修复：以算子类型和第一个输出为其命名。
 
-    修复安全性：安全；逐位一致。
+    修复安全性：安全；逐元素相等。
 
     依据：facts/toolchain/atc_flags.json 的 --out_nodes 与 --customize_dtypes。
     """

@@ -46,7 +46,7 @@ class IllegalName(ModelRule):
 
     Fix: the characters become `_`; the map from old to new names goes into the manifest, and Jumar's own commands keep accepting the old names.
 
-    Fix safety: safe; equal bit for bit.
+    Fix safety: safe; equal in every element.
 
     Evidence: facts/toolchain/atc_flags.json, grammar of --input_shape and --out_nodes.
     """
@@ -57,7 +57,7 @@ class IllegalName(ModelRule):
 
     修复：这些字符替换为 `_`；新旧名称的对应关系写入 manifest，Jumar 自己的命令仍接受旧名称。
 
-    修复安全性：安全；逐位一致。
+    修复安全性：安全；逐元素相等。
 
     依据：facts/toolchain/atc_flags.json 中 --input_shape 与 --out_nodes 的语法。
     """

@@ -39,7 +39,7 @@ class NameCollision(ModelRule):
 
     Fix: an Identity makes the output, under a new name that the manifest maps to the old one.
 
-    Fix safety: safe; equal bit for bit.
+    Fix safety: safe; equal in every element.
 
     Evidence: public bug reports (exporters that return an input).
     """
@@ -50,7 +50,7 @@ class NameCollision(ModelRule):
 
     修复：由 Identity 产生该输出，并使用新名称；新旧名称的对应关系写入 manifest。
 
-    修复安全性：安全；逐位一致。
+    修复安全性：安全；逐元素相等。
 
     依据：公开的问题报告（导出工具直接返回输入）。
     """

@@ -57,6 +57,7 @@ class NmsMissingInput(NodeRule):
         <int64[1] most = {3}, float[1] iou = {0.5}> { picked = NonMaxSuppression(boxes, scores, most, iou) }
         """,
             edges=False,
+            also=("DT301",),
         ),
         Example(
             """
@@ -65,6 +66,7 @@ class NmsMissingInput(NodeRule):
         <int64[1] most = {3}> { picked = NonMaxSuppression(boxes, scores, most) }
         """,
             edges=False,
+            also=("DT301",),
         ),
         Example(
             """
@@ -72,6 +74,7 @@ class NmsMissingInput(NodeRule):
         agraph (float[1,6,4] boxes, float[1,2,6] scores) => (int64[n,3] picked) { picked = NonMaxSuppression(boxes, scores) }
         """,
             edges=False,
+            also=("DT301",),
             cured=False,
         ),
     )

@@ -79,6 +79,7 @@ class OpsetOutOfRange(ModelRule):
         agraph (float[2,3] x) => (float[2,3] y) { y = Swish(x) }
         """,
             opsets=(24,),
+            also=("OP101",),
             cured=False,
         ),
     )

@@ -46,7 +46,7 @@ class TopKComputedK(ModelRule):
 
     Fix: when K follows from constants and fixed shapes it is computed once and stored.
 
-    Fix safety: safe; equal bit for bit. A K that depends on input values is refused: ask for a constant at export.
+    Fix safety: safe; equal in every element. A K that depends on input values is refused: ask for a constant at export.
 
     Evidence: facts/ops/seeds_crosscheck.json, claim "TopK dynamic K unsupported".
     """
@@ -57,7 +57,7 @@ class TopKComputedK(ModelRule):
 
     修复：当 K 由常量和固定形状决定时，计算一次并保存。
 
-    修复安全性：安全；逐位一致。K 依赖输入数据时拒绝改写：请在导出时使用常量。
+    修复安全性：安全；逐元素相等。K 依赖输入数据时拒绝改写：请在导出时使用常量。
 
     依据：facts/ops/seeds_crosscheck.json 中 "TopK dynamic K unsupported" 一条。
     """
@@ -75,6 +75,7 @@ class TopKComputedK(ModelRule):
         }
         """,
             edges=False,
+            also=("DT301", "SH202"),
         ),
         Example(
             """
@@ -84,6 +85,7 @@ class TopKComputedK(ModelRule):
             ranges={"k": (1, 5)},
             cured=False,
             edges=False,
+            also=("DT301",),
         ),
     )
 

@@ -26,7 +26,7 @@ class ComputedShape(ModelRule):
 
     Fix: ONNX Runtime computes them once and the results are stored. A fold never makes the file more than --fold-limit bytes larger per tensor, so ConstantOfShape, Expand and Tile do not explode it.
 
-    Fix safety: safe; the folded values are the ones ONNX Runtime computes, and the model equals the original bit for bit when they are fed.
+    Fix safety: safe; the folded values are the ones ONNX Runtime computes, and the model equals the original in every element when they are fed.
 
     Evidence: proven on the user's model.
     """
@@ -37,7 +37,7 @@ class ComputedShape(ModelRule):
 
     修复：由 ONNX Runtime 计算一次并保存结果。每个张量的折叠最多使文件增大 --fold-limit 字节，因此 ConstantOfShape、Expand、Tile 不会使文件膨胀。
 
-    修复安全性：安全；折叠值由 ONNX Runtime 计算得到，以其为输入时模型与原模型逐位一致。
+    修复安全性：安全；折叠值由 ONNX Runtime 计算得到，以其为输入时模型与原模型逐元素相等。
 
     依据：在用户的模型上证明。
     """

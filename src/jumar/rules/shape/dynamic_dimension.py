@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import onnx_ir as ir
 
 from ...case import Finding
-from ...graph import infer_shapes, known_shape
+from ...graph import known_shape, pin_shapes, symbol_values
 from ...text import say
 from ..base import Change, Context, Example, ModelRule, Refused
 
@@ -41,7 +41,7 @@ class DynamicDimension(ModelRule):
 
     Fix: pass --shape "name:1,3,224,224": the numbers are written into the model, symbols shared by several inputs are filled in everywhere, and the shape arithmetic then folds (SH202).
 
-    Fix safety: safe; only the declared shapes change, and the pinned model equals the original on inputs of that shape, bit for bit.
+    Fix safety: safe; only the declared shapes change, and the pinned model equals the original in every element on inputs of that shape.
 
     Evidence: facts/toolchain/atc_flags.json, --input_shape.
     """
@@ -52,7 +52,7 @@ class DynamicDimension(ModelRule):
 
     修复：使用 --shape "name:1,3,224,224"：数值写入模型，多个输入共用的符号一并替换，随后形状运算会被折叠（SH202）。
 
-    修复安全性：安全；只改变声明的形状，在该形状的输入上与原模型逐位一致。
+    修复安全性：安全；只改变声明的形状，在该形状的输入上与原模型逐元素相等。
 
     依据：facts/toolchain/atc_flags.json 的 --input_shape。
     """
@@ -60,14 +60,14 @@ class DynamicDimension(ModelRule):
         Example(
             """
         <ir_version: 8, opset_import: ["" : OPSET]>
-        agraph (float["n",3,"h"] x, float["n","h"] z) => (float["n",3,"h"] y, float["n","h"] w) { y = Relu(x) w = Neg(z) }
+        agraph (float[n,3,h] x, float[n,h] z) => (float[n,3,h] y, float[n,h] w) { y = Relu(x) w = Neg(z) }
         """,
             shapes={"x": (2, 3, 4)},
         ),
         Example(
             """
         <ir_version: 8, opset_import: ["" : OPSET]>
-        agraph (float["n",3] x) => (float["n",3] y) { y = Relu(x) }
+        agraph (float[n,3] x) => (float[n,3] y) { y = Relu(x) }
         """,
             cured=False,
         ),
@@ -78,7 +78,7 @@ class DynamicDimension(ModelRule):
             shape = known_shape(value) or ()
             symbols = {value_dim for value_dim in shape if isinstance(value_dim, str)}
             covered = value.name in ctx.shapes or (
-                bool(shape) and symbols <= set(_symbol_values(ctx.model, ctx.shapes)) and None not in shape
+                bool(shape) and symbols <= set(symbol_values(ctx.model, ctx.shapes)) and None not in shape
             )
             yield self.finding(
                 say(
@@ -99,43 +99,8 @@ class DynamicDimension(ModelRule):
             )
 
     def rewrite(self, model: ir.Model, ctx: Context) -> Change | None:
-        values = _symbol_values(model, ctx.shapes)
-        pinned = []
-        for value in dynamic_inputs(model):
-            shape = known_shape(value)
-            given = ctx.shapes.get(value.name or "")
-            if given is None and shape is not None:
-                given = tuple(dim if isinstance(dim, int) else values.get(dim or "", -1) for dim in shape)
-            if given is None or -1 in given:
-                continue
-            value.shape = ir.Shape(given)
-            pinned.append(value.name or "")
+        pinned = pin_shapes(model, ctx.shapes)
         if not pinned:
             raise Refused(say("no shape was given with --shape", "没有用 --shape 给出形状"))
-        _fill_symbols(model, values)
-        infer_shapes(model, forget=True)
         shapes = {value.name: list(known_shape(value) or ()) for value in model.graph.inputs if value.name in pinned}
         return Change(tuple(pinned), options={"shapes": shapes})
-
-
-def _symbol_values(model: ir.Model, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
-    """What the pinned shapes say of the symbols: ``n`` of ``[n, 3]`` pinned to ``2,3`` is 2.
-
-    A symbol that is given two sizes (exporters reuse names) stands for nothing and is not filled in elsewhere.
-    """
-    sizes: dict[str, set[int]] = {}
-    for value in model.graph.inputs:
-        shape, given = known_shape(value), shapes.get(value.name or "")
-        if shape is not None and given is not None:
-            for dim, size in zip(shape, given, strict=True):
-                if isinstance(dim, str):
-                    sizes.setdefault(dim, set()).add(size)
-    return {dim: found.pop() for dim, found in sizes.items() if len(found) == 1}
-
-
-def _fill_symbols(model: ir.Model, values: dict[str, int]) -> None:
-    """Declared outputs use the same symbols; other symbols of theirs no longer mean anything and are inferred anew."""
-    for value in model.graph.outputs:
-        shape = known_shape(value)
-        if shape is not None:
-            value.shape = ir.Shape([values.get(dim) if isinstance(dim, str) else dim for dim in shape])

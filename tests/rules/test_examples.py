@@ -1,0 +1,168 @@
+"""Every example of every rule, at every opset it names: the rule fires, cures, and a wrong cure would be noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+import pytest
+
+from jumar.case import Finding
+from jumar.graph import Evaluator, all_nodes, infer_shapes, save
+from jumar.proof import FeedSet, Interface, Prover
+from jumar.proof.metrics import compare_all
+from jumar.rules import Example, ModelRule, NodeRule, Rule, SupportRule, all_rules
+from jumar.targets import Target, find_target
+from jumar.verbs.check import check, pinned
+from jumar.verbs.fix import fix
+
+# NaN, infinities, both zeros, ties, the knees of the hard functions, and magnitudes near the ends of float32.
+EDGES = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, 1.0, -1.0, 3.0, -3.0, 2.9999, -2.9999, 1e-30, -1e-30, 3e38, -3e38]
+
+
+def examples() -> Iterator[Any]:
+    for rule in all_rules():
+        for number, example in enumerate(rule.EXAMPLES):
+            for opset in example.opsets:
+                yield pytest.param(rule, example, opset, id=f"{rule.code}-{number}-opset{opset}")
+
+
+ALL = list(examples())
+CURED = [item for item in ALL if item.values[1].cured]
+
+
+def build(rule: Rule, example: Example, opset: int) -> ir.Model:
+    model = ir.from_onnx_text(example.text.replace("OPSET", str(opset)))
+    model.ir_version = example.ir_version
+    if rule.code != "NM403":  # text has no node names, which is a finding of its own
+        for number, node in enumerate(all_nodes(model)):
+            node.name = f"{node.op_type}_{number}"
+    infer_shapes(model)
+    return model
+
+
+def target_of(example: Example) -> Target:
+    return find_target(example.soc, opset_max=example.opset_max)
+
+
+def feeds_of(model: ir.Model, example: Example) -> FeedSet:
+    """Seeded data, the ends of integer ranges, and the edges where the operators define them."""
+    cases = []
+    for seed in range(5):
+        random, feed = np.random.default_rng(seed), {}
+        for value in model.graph.inputs:
+            if value.name in model.graph.initializers:
+                continue
+            shape, dtype = tuple(value.shape.numpy()), value.dtype.numpy()
+            if dtype.kind == "f":
+                array = random.standard_normal(shape) * 3
+                if seed == 4 and example.edges:
+                    array = np.resize(np.array(EDGES), int(np.prod(shape))).reshape(shape)
+            else:
+                low, high = example.ranges.get(value.name, (0, 1))
+                array = {0: np.full(shape, low), 1: np.full(shape, high)}.get(seed, random.integers(low, high + 1, shape))
+            feed[value.name] = array.astype(dtype)
+        cases.append(feed)
+    return FeedSet(tuple(cases), "test")
+
+
+def found(rule: Rule, model: ir.Model, example: Example) -> list[Finding]:
+    record = check(model, target=target_of(example), shapes=example.shapes if rule.code != "SH201" else None).record
+    return [finding for finding in record.findings if finding.code == rule.code]
+
+
+@pytest.mark.parametrize(("rule", "example", "opset"), ALL)
+def test_rule_fires_and_no_other_unannounced(rule: Rule, example: Example, opset: int) -> None:
+    model = build(rule, example, opset)
+    record = check(model, target=target_of(example)).record
+    codes = {finding.code for finding in record.findings}
+    assert rule.code in codes
+    assert codes <= {rule.code, *example.also}, f"also fired: {codes}"
+
+
+@pytest.mark.parametrize(("rule", "example", "opset"), ALL)
+def test_rule_cures_and_stays_cured(rule: Rule, example: Example, opset: int, evaluator: Evaluator, tmp_path: Path) -> None:
+    model = build(rule, example, opset)
+    reference = pinned(model, dict(example.shapes)) if example.shapes else model
+    feeds = feeds_of(reference, example) if all(value.shape.is_static() for value in reference.graph.inputs) else None
+    case = fix(model, target=target_of(example), shapes=example.shapes, select=[rule.code], feeds=feeds, evaluator=evaluator)
+    steps = [step for step in case.record.steps if step.code == rule.code]
+    left = [finding for finding in case.record.findings if finding.code == rule.code]
+    if not example.cured:
+        assert left, "the finding must stand"
+        assert not any(step.status == "applied" for step in steps)
+        return
+    assert [step.status for step in steps] == ["applied"], [str(step.proof.reason) for step in steps if step.proof]
+    assert steps[0].proof is not None
+    assert steps[0].proof.passed
+    assert not left
+    written = save(case.model, tmp_path / "cured.onnx")
+    onnx.checker.check_model(str(written[0]), full_check=True)
+
+    assert feeds is not None
+    prover = Prover(reference, evaluator, feeds)
+    ports = Interface.of(reference).changed(case.record.interface)
+    for outputs, expected in prover.against_original(case.model, ports):
+        for name, item in compare_all(outputs, expected).items():
+            assert item.within(rule.bound), f"{name}: {item}"
+
+    again = fix(case.model, target=target_of(example), select=[rule.code], evaluator=evaluator)
+    assert not [step for step in again.record.steps if step.code == rule.code], "the cure must be idempotent"
+
+
+@pytest.mark.parametrize(("rule", "example", "opset"), CURED)
+def test_planted_error_of_one_percent_is_caught(rule: Rule, example: Example, opset: int, evaluator: Evaluator) -> None:
+    model = build(rule, example, opset)
+    reference = pinned(model, dict(example.shapes)) if example.shapes else model
+    feeds = feeds_of(reference, example)
+    case = fix(model, target=target_of(example), shapes=example.shapes, select=[rule.code], feeds=feeds, evaluator=evaluator)
+    ports = Interface.of(reference).changed(case.record.interface)
+    prover = Prover(reference, evaluator, feeds)
+    assert prover.prove_model(case.model, ports, rule.bound).passed
+    assert not prover.prove_model(spoilt(case.model), ports, rule.bound).passed
+
+
+def spoilt(model: ir.Model) -> ir.Model:
+    """The model with its first output 1 % too large (integers: 1 too large; booleans: negated)."""
+    copy = model.clone()
+    output = copy.graph.outputs[0]
+    name, dtype = output.name, output.dtype
+    output.name = f"{name}_true"
+    kind = dtype.numpy().kind
+    inputs = [output]
+    if kind != "b":
+        wrong = np.array(1.01 if kind == "f" else 1, dtype=dtype.numpy())
+        weight = ir.Value(name="planted_error", const_value=ir.tensor(wrong), type=ir.TensorType(dtype), shape=ir.Shape([]))
+        copy.graph.register_initializer(weight)
+        inputs.append(weight)
+    node = ir.node(
+        {"f": "Mul", "b": "Not"}.get(kind, "Add"),
+        inputs,
+        outputs=[ir.Value(name=name, type=output.type, shape=output.shape)],
+        name="planted",
+    )
+    copy.graph.append(node)
+    copy.graph.outputs[0] = node.outputs[0]
+    return copy
+
+
+def test_every_rewriting_rule_has_a_cured_example() -> None:
+    able = [rule for rule in all_rules() if isinstance(rule, (NodeRule, ModelRule)) and rule.safety != "advice"]
+    assert able
+    for rule in able:
+        assert any(example.cured for example in rule.EXAMPLES), rule.code
+
+
+def test_bounds_are_small_enough_to_notice_one_percent() -> None:
+    assert all(rule.bound <= 1e-4 for rule in all_rules())
+
+
+def test_support_rules_cover_every_answer_that_is_a_problem() -> None:
+    from jumar.targets import Status
+
+    covered = {rule.status for rule in all_rules() if isinstance(rule, SupportRule)}
+    assert covered == set(Status) - {Status.SUPPORTED, Status.NO_KERNEL_NEEDED}
