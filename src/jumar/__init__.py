@@ -32,7 +32,9 @@ _HOME = {
     "compile": "verbs.compile",
     "explain": "verbs.explain",
     "fix": "verbs.fix",
+    "list_targets": "verbs.targets",
     "migrate": "verbs.migrate",
+    "show_target": "verbs.targets",
     "verify": "verbs.verify",
 }
 
@@ -58,7 +60,9 @@ __all__ = [
     "compile",
     "explain",
     "fix",
+    "list_targets",
     "migrate",
+    "show_target",
     "verify",
 ]
 
@@ -81,6 +85,7 @@ if TYPE_CHECKING:
     from .verbs.explain import explain
     from .verbs.fix import fix
     from .verbs.migrate import migrate
+    from .verbs.targets import list_targets, show_target
     from .verbs.verify import verify
 
 

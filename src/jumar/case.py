@@ -158,7 +158,7 @@ class Step:
             "input_sha256": self.input_sha256,
             "output_sha256": self.output_sha256,
             "proof": proof(self.proof),
-            "seconds": round(self.seconds, 4),
+            "seconds": self.seconds,
             "code": self.code,
             "status": self.status,
             "nodes": list(self.nodes),

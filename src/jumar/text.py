@@ -51,6 +51,14 @@ def say(en: str, zh: str, /, **params: Any) -> Text:
     return Text(en, zh, params)
 
 
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(9), *range(10, 32), *range(127, 160))}
+
+
+def visible(text: str) -> str:
+    """Control characters written out: a name in a model must not move the cursor, recolour the terminal or begin a line."""
+    return text.translate(_CONTROLS)
+
+
 def default_lang() -> Lang:
     """The language of the process's locale: Chinese for ``zh*``, else English."""
     for name in ("LC_ALL", "LC_MESSAGES", "LANG"):

@@ -1,6 +1,6 @@
 """ATC: its command line, the files that go with it, and running it where it is installed."""
 
-from .command import AtcCommand, build_command, shell_script
+from .command import AtcCommand, build_command, check_precision_mode, shell_script
 from .manifest import MANIFEST_SCHEMA, build_manifest
 from .toolchain import AtcRun, find_atc, run_atc, searched_places
 
@@ -10,6 +10,7 @@ __all__ = [
     "AtcRun",
     "build_command",
     "build_manifest",
+    "check_precision_mode",
     "find_atc",
     "run_atc",
     "searched_places",

@@ -45,6 +45,20 @@ def _inputs(model: ir.Model) -> list[ir.Value]:
     return [value for value in model.graph.inputs if value.name not in model.graph.initializers]
 
 
+def check_precision_mode(mode: str | None) -> None:
+    """Refuse what ATC would refuse.
+
+    Raises:
+        UsageError: not a value of --precision_mode_v2.
+    """
+    if mode is not None and mode not in PRECISION_MODES:
+        raise UsageError(
+            say("`{mode}` is not a precision mode", "`{mode}` 不是精度模式", mode=mode),
+            say("expected one of: {known}", "应为其中之一：{known}", known=", ".join(PRECISION_MODES)),
+            say("correct --precision-mode", "请修正 --precision-mode"),
+        )
+
+
 def build_command(model: ir.Model, target: Target, model_path: str, output: str, *, precision_mode: str | None = None) -> AtcCommand:
     """The command that compiles ``model_path`` into ``<output>.om``.
 
@@ -69,32 +83,32 @@ def build_command(model: ir.Model, target: Target, model_path: str, output: str,
         flags["input_shape"] = ";".join(parts)
     flags["input_format"] = input_format(model)
     if precision_mode is not None:
-        if precision_mode not in PRECISION_MODES:
-            raise UsageError(
-                say("`{mode}` is not a precision mode", "`{mode}` 不是精度模式", mode=precision_mode),
-                say("expected one of: {known}", "应为其中之一：{known}", known=", ".join(PRECISION_MODES)),
-                say("correct --precision-mode", "请修正 --precision-mode"),
-            )
+        check_precision_mode(precision_mode)
         flags["precision_mode_v2"] = precision_mode
     flags["log"] = "error"
     return AtcCommand(flags)
 
 
-def shell_script(command: AtcCommand, target: Target, model_sha256: str) -> str:
-    """A script that checks the model's digest and compiles it where CANN is installed. Relative paths are relative to the script."""
+def shell_script(command: AtcCommand, target: Target, digests: Mapping[str, str]) -> str:
+    """A script that checks the model and compiles it where CANN is installed. Relative paths are relative to the script.
+
+    Args:
+        digests: SHA-256 of the model and of its external weights, by path.
+    """
 
     def path(text: str) -> str:
         return shlex.quote(text) if text.startswith("/") else '"$here"/' + shlex.quote(text)
 
     model, output = path(command.flags["model"]), path(command.flags["output"])
     flags = [f"--{name}={shlex.quote(value)}" for name, value in command.flags.items() if name not in ("model", "output")]
+    checks = "\n".join(f"printf '%s  %s\\n' {digest} {path(name)} | sha256sum --check --quiet" for name, digest in digests.items())
     lines = " \\\n  ".join([f"atc --model={model}", f"--output={output}", *flags])
     return f"""#!/usr/bin/env bash
 # Made by Jumar {__version__} for {target.label}. Run it where CANN is installed, after: source <CANN>/set_env.sh
 set -euo pipefail
 here=$(cd "$(dirname "${{BASH_SOURCE[0]}}")" && pwd)
 command -v atc >/dev/null || {{ echo "atc was not found: source <CANN>/set_env.sh first" >&2; exit 2; }}
-printf '%s  %s\\n' {model_sha256} {model} | sha256sum --check --quiet
+{checks}
 # ATC leaves kernel_meta/ and fusion_result.json in its working directory.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

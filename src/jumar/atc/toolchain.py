@@ -24,6 +24,8 @@ _INSIDE = ("bin/atc", "compiler/bin/atc", "atc/bin/atc")
 _ERROR_CODE = re.compile(r"\bE[A-Z0-9]?\d{4,5}\b")
 DEFAULT_TIMEOUT = 3600.0
 """Seconds ATC may take."""
+LONGEST_TIMEOUT = 2e6
+"""Operating systems count waits in 31 bits of milliseconds."""
 
 
 def searched_places() -> list[str]:
@@ -36,7 +38,7 @@ def find_atc() -> Path | None:
     """The ``atc`` program: on PATH, under ASCEND_HOME_PATH / ASCEND_TOOLKIT_HOME / ASCEND_HOME, or in the default place."""
     found = shutil.which("atc")
     if found:
-        return Path(found)
+        return Path(found).absolute()  # PATH may hold relative folders, and ATC is run in another directory
     for home in [*(os.environ.get(name) for name in _VARIABLES), _DEFAULT_HOME]:
         for inside in _INSIDE:
             candidate = Path(home or "") / inside
@@ -82,6 +84,11 @@ def run_atc(argv: Sequence[str], output: Path, log: Path, timeout: float = DEFAU
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             text, _ = process.communicate()
+        except BaseException:  # Ctrl-C does not reach a session of its own
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
     words = text.decode("utf-8", "replace")
     write_atomic(log, words)
     codes = tuple(dict.fromkeys(_ERROR_CODE.findall(words)))
@@ -94,10 +101,10 @@ def _problem(status: int, late: bool, timeout: float, words: str, output: Path) 
         return say("it ran longer than {seconds} s and was stopped", "运行超过 {seconds} 秒，已终止", seconds=f"{timeout:g}")
     if status == -signal.SIGKILL or status == 128 + signal.SIGKILL:
         return say("it was killed by SIGKILL, usually for want of memory", "被 SIGKILL 终止，通常是内存不足")
-    if status < 0 or status > 128:
-        number = -status if status < 0 else status - 128
-        name = signal.Signals(number).name if number in [int(item) for item in signal.Signals] else str(number)
-        return say("it died of {name}", "因 {name} 异常退出", name=name)
+    # A shell reports a signal as 128 + its number; other high statuses (255: exit(-1)) are ATC's own.
+    number = -status if status < 0 else status - 128
+    if number in [int(item) for item in signal.Signals]:
+        return say("it died of {name}", "因 {name} 异常退出", name=signal.Signals(number).name)
     line = next((line.strip() for line in words.splitlines() if _ERROR_CODE.search(line)), "")
     if status != 0:
         return say("it ended with status {status}: {line}", "以状态 {status} 结束：{line}", status=status, line=line[:200] or "-")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -41,17 +42,42 @@ class Output:
     color: bool = True
 
     def show(self, record: Record) -> None:
-        """Print a record and end with its exit status: 1 when something blocks, else 0."""
+        """Print a record and end with its exit status: 1 when something blocks, else 0.
+
+        Raises:
+            OutputError: standard output takes nothing (a full disk). A reader that went away is no error and does not change the status.
+        """
+        try:
+            sys.stdout.write(self._text(record))
+            sys.stdout.flush()
+        except BrokenPipeError:
+            drop_stdout()
+        except OSError as error:
+            from ..errors import OutputError
+            from ..text import say
+
+            drop_stdout()  # what is still in the buffer would fail again when Python exits
+            raise OutputError(
+                say("standard output cannot be written: {error}", "无法写入标准输出：{error}", error=error.strerror),
+                say("expected a writable place", "应为可写的位置"),
+                say("check where the output goes", "请检查输出位置"),
+            ) from error
+        if record.verdict == "blocked":
+            raise typer.Exit(1)
+
+    def _text(self, record: Record) -> str:
         from ..reports import json_report, text_report
 
         if self.format is Format.json:
-            sys.stdout.write(json_report(record, self.lang))
-        elif not self.quiet:
-            from rich.console import Console
+            return json_report(record, self.lang)
+        if self.quiet:
+            return ""
+        from rich.console import Console
 
-            text_report(record, Console(no_color=not self.color, highlight=False), self.lang, self.verbose)
-        if record.verdict == "blocked":
-            raise typer.Exit(1)
+        console = Console(no_color=not self.color, highlight=False)
+        with console.capture() as capture:  # rich's own way with a broken pipe would end the process with status 1
+            text_report(record, console, self.lang, self.verbose)
+        return capture.get()
 
     @contextmanager
     def progress(self) -> Iterator[Progress]:
@@ -68,9 +94,14 @@ class Output:
             yield lambda what, fraction: bar.update(task, completed=fraction, description=what.render(self.lang))
 
 
+def drop_stdout() -> None:
+    """Send what is still buffered nowhere, so that Python does not complain about it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def chosen_lang(argv: list[str]) -> Lang:
-    """``--lang`` as typed, before anything is parsed: help texts need it."""
-    for index, word in enumerate(argv):
+    """``--lang`` as typed (the last one counts), before anything is parsed: help and error texts need it."""
+    for index, word in reversed(list(enumerate(argv))):
         value = (
             word[len("--lang=") :] if word.startswith("--lang=") else argv[index + 1] if word == "--lang" and index + 1 < len(argv) else ""
         )

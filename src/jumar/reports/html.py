@@ -8,7 +8,7 @@ from html import escape
 
 from ..case import Finding, Record
 from ..text import Lang, say
-from .words import FIXES, HEADINGS, SEVERITIES, STATUS, VERDICTS, command_of, grouped, outputs_table, proof_text, rewrites
+from .words import FIXES, HEADINGS, SEVERITIES, STATUS, command_of, grouped, outputs_table, proof_text, rewrites, verdict_text
 
 _STYLE = """
 body{font:15px/1.5 system-ui,"Noto Sans CJK SC","Microsoft YaHei",sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#1b1f24;background:#fff}
@@ -66,7 +66,7 @@ def _head(record: Record, lang: Lang) -> list[str]:
             for item in (*record.model.inputs, *record.model.outputs)
         ]
         parts.append(_table(["", "dtype", "shape"], shapes))
-    parts.append(f'<p><span class="verdict {record.verdict}">{VERDICTS[record.verdict].render(lang)}</span></p>')
+    parts.append(f'<p><span class="verdict {record.verdict}">{verdict_text(record).render(lang)}</span></p>')
     return parts
 
 

@@ -7,11 +7,26 @@ from collections.abc import Iterable
 from ..case import Finding, Proof, Record, Step
 from ..text import Lang, Text, say
 
-VERDICTS = {
+_TARGET_VERDICTS = {
     "ready": say("ready: nothing known stands in the way of ATC", "就绪：没有已知问题妨碍 ATC"),
-    "warnings": say("warnings: it should compile, read what is listed", "有警告：应可编译，请阅读所列内容"),
-    "blocked": say("blocked: ATC or the device will refuse it", "受阻：ATC 或设备会拒绝该模型"),
+    "warnings": say(
+        "warnings: nothing known refuses it, but what is listed is slow, assumed or not known",
+        "有警告：没有已知的拒绝原因，但所列各项较慢、有前提或尚不清楚",
+    ),
+    "blocked": say("blocked: what is listed as an error stands in the way", "受阻：所列错误妨碍迁移"),
 }
+_COMPARISON_VERDICTS = {
+    "ready": say("equal within the bound", "在界限内一致"),
+    "warnings": say("equal within the bound, with warnings", "在界限内一致，但有警告"),
+    "blocked": say("not equal within the bound", "超出界限，不一致"),
+}
+
+
+def verdict_text(record: Record) -> Text:
+    """The verdict in words that fit the verb."""
+    return (_COMPARISON_VERDICTS if record.verb == "verify" else _TARGET_VERDICTS)[record.verdict]
+
+
 SEVERITIES = {"error": say("error", "错误"), "warning": say("warning", "警告"), "info": say("info", "提示")}
 STATUS = {"applied": say("applied", "已应用"), "rolled-back": say("rolled back", "已回滚"), "done": say("done", "完成")}
 FIXES = {
@@ -46,7 +61,7 @@ def proof_text(proof: Proof | None, lang: Lang) -> str:
     if proof is None:
         return "-"
     if proof.passed and proof.max_abs == 0.0:
-        return say("equal bit for bit ({cases} cases)", "逐位一致（{cases} 组）", cases=proof.cases).render(lang)
+        return say("equal in every element ({cases} cases)", "逐元素相等（{cases} 组）", cases=proof.cases).render(lang)
     if proof.passed:
         text = say(
             "max_abs {a:.2g}, max_rel {r:.2g} <= {bound:g} ({cases} cases)",

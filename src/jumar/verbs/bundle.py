@@ -31,7 +31,7 @@ class Bundle:
 
     @classmethod
     def open(cls, final: Path, resume: bool) -> Bundle:
-        final = final.parent.resolve() / final.name
+        final = final.resolve()
         partial = final.parent / f".{final.name}.partial"
         is_bundle = (final / _STATE).is_dir()
         if final.exists() and not (resume and is_bundle) and not (final.is_dir() and not any(final.iterdir())):
@@ -58,11 +58,19 @@ class Bundle:
             ) from error
         return cls(final, partial)
 
+    def discard(self) -> None:
+        """Leave nothing behind of a run that could not even begin; finished stages stay for ``--resume``."""
+        if not any((self.partial / _STATE).glob("*.json")):
+            shutil.rmtree(self.partial, ignore_errors=True)
+
     def path(self, name: str) -> Path:
         return self.partial / name
 
     def stage(self, name: str, inputs: Any, work: Callable[[], Record]) -> Record:
-        """The record of a stage: taken from an earlier run if its inputs are the same and its files are intact, else made."""
+        """The record of a stage: taken from an earlier run if its inputs are the same and its files are intact, else made.
+
+        A failure of ATC is not kept: memory, time limit or licence may be better next time.
+        """
         key = sha256(json.dumps([__version__, name, inputs], sort_keys=True, default=str).encode()).hexdigest()
         for folder in (self.partial, self.final):
             record = _finished(folder, name, key)
@@ -73,7 +81,8 @@ class Bundle:
                 self._keep(name, key, record)
                 return record
         record = work()
-        self._keep(name, key, record)
+        if not any(finding.code == "CP701" for finding in record.findings):
+            self._keep(name, key, record)
         return record
 
     def _keep(self, name: str, key: str, record: Record) -> None:
@@ -86,15 +95,17 @@ class Bundle:
         wanted = {_STATE, *(item.path for item in record.artifacts)}
         for entry in self.partial.iterdir():
             if entry.name not in wanted:  # left by an earlier run that ended otherwise
-                entry.unlink()
+                _remove(entry)
         write_atomic(self.path("report.html"), html_report(record, lang))
         record = record.extend(artifacts=(Artifact("report.html", file_sha256(self.path("report.html")), "report"),))
         write_atomic(self.path("report.json"), json_report(record, lang))
         old = self.final.parent / f".{self.final.name}.old"
         try:
             if self.final.exists():
-                # Whatever else the user keeps in the bundle stays there.
-                shutil.rmtree(old, ignore_errors=True)
+                # Whatever else the user keeps in the bundle stays there, also what an earlier run was killed before it carried over.
+                if old.exists():
+                    _carry_over(old, self.final)
+                    shutil.rmtree(old)
                 self.final.rename(old)
             self.partial.rename(self.final)
             if old.exists():
@@ -105,6 +116,13 @@ class Bundle:
                 say("`{path}` cannot be written: {error}", "无法写入 `{path}`：{error}", path=self.final, error=error.strerror)
             ) from error
         return record
+
+
+def _remove(entry: Path) -> None:
+    if entry.is_dir() and not entry.is_symlink():
+        shutil.rmtree(entry, ignore_errors=True)
+    else:
+        entry.unlink()
 
 
 def _finished(folder: Path, name: str, key: str) -> Record | None:

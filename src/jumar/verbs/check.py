@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import onnx_ir as ir
 
 from ..case import Case, Finding, Placement
-from ..graph import all_nodes, constant_of, infer_shapes
+from ..graph import all_nodes, constant_of, copy_model, pin_shapes
 from ..rules import Context, ModelRule, NodeRule, SupportRule, all_rules
 from ..targets import Status, Support, Target
 from .common import ModelLike, Shapes, check_shapes, open_case
@@ -46,11 +46,8 @@ def check(
 
 def pinned(model: ir.Model, shapes: dict[str, tuple[int, ...]]) -> ir.Model:
     """A copy of the model with the given input shapes."""
-    copy = model.clone()
-    for value in copy.graph.inputs:
-        if value.name in shapes:
-            value.shape = ir.Shape(shapes[value.name])
-    infer_shapes(copy, forget=True)
+    copy = copy_model(model)
+    pin_shapes(copy, shapes)
     return copy
 
 
@@ -59,7 +56,8 @@ def examine(case: Case, context: Context | None = None) -> Case:
     if case.target is None:
         raise ValueError("a case without target cannot be checked")
     ctx = context or Context(case.model, case.target)
-    nodes = list(all_nodes(case.model))
+    # A call of a local function runs nothing itself: the nodes of its body are judged.
+    nodes = [node for node in all_nodes(case.model) if node.op_identifier() not in case.model.functions]
     specific, covered = _node_findings(nodes, ctx)
     general, placement = _support_findings(nodes, covered, ctx)
     whole = [finding for rule in all_rules() if isinstance(rule, ModelRule) for finding in rule.check(ctx)]

@@ -8,13 +8,14 @@ from pathlib import Path
 import onnx_ir as ir
 
 from ..case import Case, Record
-from ..errors import ShapeError, TargetError
-from ..graph import infer_shapes, known_shape, load, model_info
+from ..errors import ShapeError, TargetError, UsageError
+from ..graph import copy_model, infer_shapes, known_shape, load, model_info
 from ..targets import Target, find_target
 from ..text import Text, say
 
 Shapes = Mapping[str, Sequence[int]]
 ModelLike = str | Path | ir.Model | Case
+_LARGEST = 2**31 - 1  # of one dimension
 Progress = Callable[[Text, float], None]
 """Called with what is being done and the fraction done (0 to 1)."""
 
@@ -38,7 +39,7 @@ def parse_shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
             shape = tuple(int(size) for size in sizes.split(",")) if sizes.strip() else ()
         except ValueError:
             shape = (0,)
-        if not colon or not name or any(size < 1 for size in shape):
+        if not colon or not name or any(not 1 <= size <= _LARGEST for size in shape):
             raise ShapeError(
                 say("`{part}` is not a shape", "`{part}` 不是形状描述", part=part),
                 say("expected NAME:SIZE,SIZE,... with sizes of 1 or more", "应为 名称:大小,大小,...，大小不小于 1"),
@@ -82,6 +83,23 @@ def _check_shape(name: str, shape: tuple[int, ...], declared: tuple[int | str | 
         )
 
 
+def check_number(option: str, value: float, high: float, *, zero: bool) -> float:
+    """A number from the caller: finite, within (0, high], or [0, high] if ``zero`` is allowed.
+
+    Raises:
+        UsageError: it is not (NaN fails every comparison).
+    """
+    if (value > 0 or (zero and value == 0)) and value <= high:
+        return value
+    raise UsageError(
+        say("{option} {value:g} makes no sense", "{option} {value:g} 没有意义", option=option, value=value),
+        say("expected a number from 0 to {high:g}", "应为 0 到 {high:g} 之间的数", high=high)
+        if zero
+        else say("expected a number over 0, up to {high:g}", "应为大于 0、不超过 {high:g} 的数", high=high),
+        say("correct {option}", "请修正 {option}", option=option),
+    )
+
+
 def open_case(
     model: ModelLike,
     verb: str,
@@ -97,10 +115,10 @@ def open_case(
     Raises:
         ModelError, TargetError: see :func:`jumar.graph.load` and :func:`jumar.targets.find_target`.
     """
-    if isinstance(model, Case) and soc is None and target is None and (model.target is not None or not need_target):
-        found: Target | None = model.target
-    elif isinstance(target, Target):
-        found = target
+    if isinstance(model, Case) and soc is None and target is None and model.target is not None:
+        soc, target = (model.target.soc.name, None) if cann or opset_max else (None, model.target)
+    if isinstance(target, Target):
+        found: Target | None = target
     elif soc is None and target is None and not need_target:
         found = None
     else:
@@ -108,11 +126,11 @@ def open_case(
     if need_target and found is None:
         raise TargetError(say("no target was named", "没有指定目标"))
     if isinstance(model, Case):
-        record = Record(verb=verb, model=model.record.model, target=None if found is None else found.to_dict())
+        record = Record(verb=verb, model=model.record.model, target=None if found is None else found.to_dict(), notes=model.record.notes)
         return Case(model.model, found, record)
     loaded = model if isinstance(model, ir.Model) else load(model)
     info = model_info(loaded, None if isinstance(model, ir.Model) else model)
-    copy = loaded.clone()
+    copy = copy_model(loaded)
     infer_shapes(copy)
-    notes = (say("{note}", "{note}", note=found.profile_note),) if found is not None and found.profile_note else ()
+    notes = () if found is None else found.notes()
     return Case(copy, found, Record(verb=verb, model=info, target=None if found is None else found.to_dict(), notes=notes))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import onnx_ir as ir
+
 from .. import __version__
 from ..atc import build_command, build_manifest, find_atc, run_atc, searched_places, shell_script
-from ..atc.toolchain import DEFAULT_TIMEOUT
+from ..atc.toolchain import DEFAULT_TIMEOUT, LONGEST_TIMEOUT
 from ..case import Artifact, Case, Finding, ModelInfo, Step
 from ..errors import UsageError
 from ..graph import model_info, write_atomic
@@ -18,8 +21,8 @@ from ..graph.digest import file_sha256
 from ..rules import find_rule
 from ..targets import Target
 from ..text import say
-from .check import pinned
-from .common import Progress, Shapes, check_shapes, open_case, silent
+from .check import examine, pinned
+from .common import Progress, Shapes, check_number, check_shapes, open_case, silent
 
 
 def compile(
@@ -45,11 +48,13 @@ def compile(
         timeout: seconds ATC may take.
 
     Returns:
-        A case whose record has the artefacts and a finding CP701 (ATC failed) or CP702 (no ATC here, no .om).
+        A case whose record has the artefacts and, if ATC failed, a finding CP701. Where ATC was not run it has CP702 (no .om was made)
+        and the findings of check instead of ATC's own judgement.
 
     Raises:
         UsageError, ModelError, TargetError, OutputError, ToolError.
     """
+    check_number("--timeout", timeout, LONGEST_TIMEOUT, zero=False)
     case = open_case(model, "compile", soc=soc, target=target, cann=cann, opset_max=opset_max)
     if shapes:
         case = case.replace(model=pinned(case.model, check_shapes(case.model, shapes)))
@@ -60,7 +65,7 @@ def compile(
             say("expected a directory to write into", "应为用于输出的目录"),
             say("choose another -o", "请更换 -o"),
         )
-    return compile_into(
+    result = compile_into(
         case,
         folder,
         str(Path(model).resolve()),
@@ -70,6 +75,10 @@ def compile(
         timeout=timeout,
         progress=progress,
     )
+    if any(item.kind == "log" for item in result.record.artifacts):
+        return result  # ATC itself has judged the model
+    checked = examine(case).record
+    return result.replace(record=result.record.extend(findings=checked.findings, placement=checked.placement))
 
 
 def compile_into(
@@ -92,7 +101,9 @@ def compile_into(
     absolute = folder / model_path
     command = build_command(case.model, case.target, model_path, name, precision_mode=precision_mode)
     digest = file_sha256(absolute)
-    write_atomic(folder / "compile.sh", shell_script(command, case.target, digest), mode=0o755)
+    write_atomic(
+        folder / "compile.sh", shell_script(command, case.target, {model_path: digest, **_weights(case, folder, model_path)}), mode=0o755
+    )
     files = (*files, Artifact("compile.sh", file_sha256(folder / "compile.sh"), "script"))
     findings, outcome, made = _run(command.flags, folder, name, dry_run, timeout, progress)
     files = (*files, *made)
@@ -107,8 +118,16 @@ def compile_into(
     )
     write_atomic(folder / "manifest.json", json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
     artifacts = (*files, Artifact("manifest.json", file_sha256(folder / "manifest.json"), "manifest"))
-    step = Step("compile", __version__, digest, None, time.perf_counter() - start, {"command": command.argv(), "atc": outcome})
+    step = Step("compile", __version__, digest, None, round(time.perf_counter() - start, 4), {"command": command.argv(), "atc": outcome})
     return case.replace(record=case.record.extend(findings=findings, artifacts=artifacts, steps=(step,)))
+
+
+def _weights(case: Case, folder: Path, model_path: str) -> dict[str, str]:
+    """Digests of the external weights, by path as ``model_path`` is given."""
+    tensors = [value.const_value for graph in case.model.graphs() for value in graph.initializers.values()]
+    names = sorted({str(tensor.location) for tensor in tensors if isinstance(tensor, ir.ExternalTensor)})
+    beside = Path(model_path).parent
+    return {str(beside / name): file_sha256(folder / beside / name) for name in names}
 
 
 def _run(
@@ -129,9 +148,14 @@ def _run(
         )
         return (finding,), None, ()
     progress(say("atc", "atc"), 0.5)
-    argv = [str(program), *(f"--{key}={folder.resolve() / value if key in ('model', 'output') else value}" for key, value in flags.items())]
     om, log = folder / f"{name}.om", folder / "atc.log"
-    run = run_atc(argv, om, log, timeout)
+    # ATC writes beside the final place: half a file of a killed run, or the .om of an earlier one, is never taken for its result.
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".atc-") as scratch:
+        paths = {"model": folder.resolve() / flags["model"], "output": Path(scratch).resolve() / name}
+        argv = [str(program), *(f"--{key}={paths.get(key, value)}" for key, value in flags.items())]
+        run = run_atc(argv, paths["output"].with_name(om.name), log, timeout)
+        if run.problem is None:
+            paths["output"].with_name(om.name).replace(om)
     made = [Artifact("atc.log", file_sha256(log), "log")]
     outcome = {"program": str(program), "status": run.status, "seconds": round(run.seconds, 3), "codes": list(run.codes)}
     if run.problem is None:

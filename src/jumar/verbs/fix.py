@@ -12,7 +12,7 @@ import onnx_ir as ir
 from .. import __version__
 from ..case import Artifact, Case, Finding, Proof, Record, Step
 from ..errors import EvaluationError, JumarError, UsageError
-from ..graph import Builder, Digester, Evaluator, extract_model, infer_shapes, load, node_place, save
+from ..graph import Builder, Digester, Evaluator, copy_model, extract_model, infer_shapes, load, node_place, save, shared_or_new
 from ..graph.digest import file_sha256
 from ..graph.fold import DEFAULT_FOLD_LIMIT
 from ..proof import FeedSet, Interface, Prover, load_feeds, make_feeds
@@ -41,6 +41,7 @@ def fix(
     feeds: str | Path | FeedSet | None = None,
     fold_limit: int = DEFAULT_FOLD_LIMIT,
     output: str | Path | None = None,
+    evaluator: Evaluator | None = None,
     progress: Progress = silent,
 ) -> Case:
     """Apply the proven rewrites.
@@ -52,6 +53,7 @@ def fix(
         feeds: ``.npz`` with real inputs; without it inputs are generated and the record says so.
         fold_limit: bytes by which folding one tensor may enlarge the model.
         output: where to write the model.
+        evaluator: one to share with other calls (starting its process takes a third of a second).
 
     Returns:
         A case with the rewritten model; its record holds the findings that remain, those that were resolved, and one step with proof
@@ -60,12 +62,18 @@ def fix(
     Raises:
         JumarError: bad input, unknown code, or an output that cannot be written.
     """
+    if output is not None and isinstance(model, (str, Path)) and Path(output).resolve() == Path(model).resolve():
+        raise UsageError(
+            say("`{path}` is the model itself", "`{path}` 就是模型本身", path=output),
+            say("expected another file: the given model is never overwritten", "应为其他文件：不会覆盖给定的模型"),
+            say("choose another -o", "请更换 -o"),
+        )
     case = open_case(model, "fix", soc=soc, target=target, cann=cann, opset_max=opset_max)
     chosen = None if select is None else {find_rule(code).code for code in select}
     allowed = {find_rule(code).code for code in unsafe}
     sizes = check_shapes(case.model, shapes or {})
-    with Evaluator() as evaluator:
-        run = _Run(case, evaluator, sizes, chosen, allowed, fold_limit, progress)
+    with shared_or_new(evaluator) as running:
+        run = _Run(case, running, sizes, chosen, allowed, fold_limit, progress)
         result = run.execute(feeds)
     if output is not None:
         files = save(result.model, output)
@@ -173,7 +181,10 @@ class _Run:
             return
         infer_shapes(candidate)
         interface = self.interface.then(change.inputs, change.outputs)
-        proof = prover.prove_model(candidate, interface, rule.bound, change.constants)
+        try:
+            proof = prover.prove_model(candidate, interface, rule.bound, change.constants)
+        except UsageError as error:  # the inputs hold values the narrowed interface does not: rolled back like any failed proof
+            proof = Proof(len(prover.feeds.cases), 0.0, 1.0, 0.0, rule.bound, False, error.found)
         if not proof.passed:
             self.gave_up.add((rule.code, ""))
         step = self._step(rule, start, candidate if proof.passed else None, proof, change.nodes, change.options)
@@ -197,7 +208,7 @@ class _Run:
             code=rule.code,
             input_sha256=digest,
             output_sha256=digest if candidate is None else self.digester.model(candidate),
-            seconds=time.perf_counter() - start,
+            seconds=round(time.perf_counter() - start, 4),
             options=dict(options) if isinstance(options, dict) else {},
             proof=proof,
             status="rolled-back" if candidate is None else "applied",
@@ -218,7 +229,7 @@ class _Run:
         if not findings or (rule.code, "") in self.gave_up:
             return None
         self.seen += findings
-        candidate = self.model.clone()
+        candidate = copy_model(self.model)
         change = rule.rewrite(candidate, self._context(candidate, unsafe="unsafe" in allowed))
         return None if change is None else (candidate, change, None)
 
@@ -227,40 +238,44 @@ class _Run:
         matches = [node for node in self.model.graph if self._wants(rule, node, allowed)]
         if not matches:
             return None
+        unsafe = "unsafe" in allowed
         captured = prover.capture(self.model, self.interface, {name for node in matches for name in _boundary(node)})
-        proofs: dict[str, Proof] = {}
+        proofs: dict[int, Proof] = {}  # by position: two nodes may have the same name, and a copy keeps the order
+        positions = {node: position for position, node in enumerate(self.model.graph)}
         for node in matches:
             start = time.perf_counter()
             try:
-                proof = self._prove_node(rule, node, prover, captured)
+                proof = self._prove_node(rule, node, prover, captured, unsafe)
             except Refused as refusal:
                 self._give_up(rule, node_place(node), refusal.reason, start)
                 continue
             if proof.passed:
-                proofs[node_place(node)] = proof
+                proofs[positions[node]] = proof
             else:
                 self._give_up(rule, node_place(node), proof.reason or say("", ""), start, proof)
         if not proofs:
             return None
-        candidate = self.model.clone()
-        for node in [node for node in candidate.graph if node_place(node) in proofs and node.op_type in rule.ops]:
+        candidate = copy_model(self.model)
+        changed = [node for position, node in enumerate(candidate.graph) if position in proofs]
+        places = tuple(node_place(node) for node in changed)
+        for node in changed:
             builder = Builder(candidate, node, rule.code)
-            rule.rewrite(builder, node, self._context(candidate))
+            rule.rewrite(builder, node, self._context(candidate, unsafe=unsafe))
             builder.remove(node)
-        return candidate, Change(tuple(proofs)), _together(proofs.values(), rule.bound)
+        return candidate, Change(places), _together(proofs.values(), rule.bound)
 
     def _wants(self, rule: NodeRule, node: ir.Node, allowed: set[str]) -> bool:
         if node.op_type not in rule.ops or node.domain not in ("", "ai.onnx") or (rule.code, node_place(node)) in self.gave_up:
             return False
         return any(finding.fix in allowed for finding in rule.check(node, self._context(self.model)))
 
-    def _prove_node(self, rule: NodeRule, node: ir.Node, prover: Prover, captured: Sequence[dict[str, object]]) -> Proof:
+    def _prove_node(self, rule: NodeRule, node: ir.Node, prover: Prover, captured: Sequence[dict[str, object]], unsafe: bool) -> Proof:
         outputs = [value.name or "" for value in node.outputs if value.uses() or value.is_graph_output()]
         before = extract_model(self.model, _boundary(node), outputs)
-        after = before.clone()
+        after = copy_model(before)
         twin = next(item for item in after.graph if item.op_type == node.op_type and item.outputs[0].name == node.outputs[0].name)
         builder = Builder(after, twin, rule.code)
-        rule.rewrite(builder, twin, self._context(after))
+        rule.rewrite(builder, twin, self._context(after, unsafe=unsafe))
         builder.remove(twin)
         return prover.prove_piece(before, after, captured, rule.bound)
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import onnx_ir as ir
 
-from ..atc import find_atc
-from ..atc.toolchain import DEFAULT_TIMEOUT
-from ..case import Case, Record
-from ..errors import EvaluationError, UsageError
-from ..graph import load
+from ..atc import check_precision_mode, find_atc
+from ..atc.toolchain import DEFAULT_TIMEOUT, LONGEST_TIMEOUT
+from ..case import Case, ModelInfo, Record
+from ..errors import EvaluationError, JumarError, UsageError
+from ..graph import Evaluator, load
 from ..graph.digest import file_sha256
 from ..graph.fold import DEFAULT_FOLD_LIMIT
 from ..targets import Target
 from ..text import Lang, default_lang, say
 from .bundle import MODEL_FILE, Bundle
-from .common import Progress, Shapes, check_shapes, open_case, silent
+from .common import Progress, Shapes, check_number, check_shapes, open_case, silent
 from .compile import compile_into
 from .fix import fix
 from .verify import DEFAULT_BOUND, unverified, verify
@@ -62,6 +62,9 @@ def migrate(
     Raises:
         UsageError, ModelError, TargetError, OutputError: see :class:`jumar.JumarError`.
     """
+    check_number("--bound", bound, 1.0, zero=True)  # a max_rel of 1 stands for "not comparable"
+    check_number("--timeout", timeout, LONGEST_TIMEOUT, zero=False)
+    check_precision_mode(precision_mode)  # before anything long is done
     case = open_case(model, "migrate", soc=soc, target=target, cann=cann, opset_max=opset_max)
     sizes = check_shapes(case.model, shapes or {})
     source = {
@@ -73,9 +76,15 @@ def migrate(
     }
     rewriting = {"select": select, "unsafe": unsafe, "fold_limit": fold_limit}
     compiling = {"precision_mode": precision_mode, "dry_run": dry_run, "timeout": timeout}
-    job = _Migration(case, str(model), Bundle.open(Path(output), resume), sizes, None if feeds is None else str(feeds), source, progress)
-    record = job.fix(rewriting)
-    record = job.verify(record, bound)
+    bundle = Bundle.open(Path(output), resume)
+    with Evaluator() as evaluator:
+        job = _Migration(case, str(model), bundle, sizes, None if feeds is None else str(feeds), source, evaluator, progress)
+        try:
+            record = job.fix(rewriting)
+        except JumarError:
+            bundle.discard()
+            raise
+        record = job.verify(record, bound)
     record = job.compile(record, compiling)
     record = job.bundle.finish(record, lang or default_lang())
     progress(say("done", "完成"), 1.0)
@@ -92,15 +101,29 @@ class _Migration:
     sizes: dict[str, tuple[int, ...]]
     feeds: str | None
     source: Mapping[str, Any]
+    evaluator: Evaluator
     progress: Progress
 
     def _part(self, begin: float, end: float) -> Progress:
         return lambda what, fraction: self.progress(what, begin + (end - begin) * fraction)
 
+    def _source_info(self) -> ModelInfo | None:
+        """The given model as the manifest names it: absolute, since the bundle is used from other directories too."""
+        info = self.case.record.model
+        return None if info is None or info.path is None else replace(info, path=str(Path(info.path).resolve()))
+
     def fix(self, options: dict[str, Any]) -> Record:
         def work() -> Record:
             output = self.bundle.path(MODEL_FILE)
-            record = fix(self.case, shapes=self.sizes, feeds=self.feeds, output=output, progress=self._part(0.0, 0.6), **options).record
+            record = fix(
+                self.case,
+                shapes=self.sizes,
+                feeds=self.feeds,
+                output=output,
+                evaluator=self.evaluator,
+                progress=self._part(0.0, 0.6),
+                **options,
+            ).record
             return replace(record, artifacts=tuple(replace(item, path=Path(item.path).name) for item in record.artifacts))
 
         return replace(self.bundle.stage("fix", {**self.source, **options}, work), verb="migrate")
@@ -116,6 +139,7 @@ class _Migration:
                     shapes=self.sizes,
                     bound=bound,
                     interface=record.interface,
+                    evaluator=self.evaluator,
                     progress=self._part(0.6, 0.8),
                 ).record
             except EvaluationError as error:
@@ -139,7 +163,7 @@ class _Migration:
                 self.bundle.partial,
                 MODEL_FILE,
                 "model",
-                source=self.case.record.model,
+                source=self._source_info(),
                 files=record.artifacts,
                 progress=self._part(0.8, 0.95),
                 **options,

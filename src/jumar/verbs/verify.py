@@ -15,14 +15,14 @@ import onnx_ir as ir
 from .. import __version__
 from ..case import Case, Finding, Measurement, Step
 from ..errors import EvaluationError, UsageError
-from ..graph import Digester, Evaluator, load, write_atomic
+from ..graph import Digester, Evaluator, copy_model, load, shared_or_new, write_atomic
 from ..graph.digest import file_sha256
 from ..proof import FeedSet, Interface, Prover, compare_all, load_feeds, make_feeds
 from ..proof.metrics import Comparison, proof_of, worst
 from ..rules import find_rule
 from ..text import Text, say
 from .check import pinned
-from .common import ModelLike, Progress, Shapes, check_shapes, open_case, silent
+from .common import ModelLike, Progress, Shapes, check_number, check_shapes, open_case, silent
 
 DEFAULT_BOUND = 1e-4
 """Allowed ``max_rel`` of a whole model in float32: several rewrites of 1e-5 and below may add up."""
@@ -37,6 +37,7 @@ def verify(
     bound: float = DEFAULT_BOUND,
     csv_file: str | Path | None = None,
     interface: Mapping[str, Any] | None = None,
+    evaluator: Evaluator | None = None,
     progress: Progress = silent,
 ) -> Case:
     """Compare a model with its reference.
@@ -46,6 +47,7 @@ def verify(
         shapes: sizes of the reference's dynamic inputs (default: those of the model).
         bound: allowed ``max_rel`` per output, see :mod:`jumar.proof.metrics`.
         csv_file: also write the table here.
+        evaluator: one to share with other calls.
         interface: renamed or narrowed inputs and outputs, as in a manifest; found by itself inside a bundle.
 
     Returns:
@@ -55,28 +57,31 @@ def verify(
     Raises:
         ModelError, UsageError, EvaluationError: unreadable models, no reference, inputs on which the reference does not run.
     """
+    check_number("--bound", bound, 1.0, zero=True)  # a max_rel of 1 stands for "not comparable"
     case = open_case(model, "verify", need_target=False)
     start = time.perf_counter()
     manifest = _manifest_beside(model)
     if against is None:
         against = _source_of(manifest)
-    reference = against.clone() if isinstance(against, ir.Model) else load(against)
+    reference = copy_model(against) if isinstance(against, ir.Model) else load(against)
     if interface is None:
         interface = manifest.get("interface", {}) if manifest else {}
     sizes = check_shapes(reference, shapes or _shapes_of(case.model, reference, interface))
     reference = pinned(reference, sizes) if sizes else reference
     ports = Interface.of(reference).changed(interface)
-    with Evaluator() as evaluator:
+    with shared_or_new(evaluator) as running:
         progress(say("reference run", "参考运行"), 0.1)
         if isinstance(feeds, (str, Path)):
             feeds = load_feeds(feeds, reference)
-        feeds = feeds or make_feeds(reference, evaluator)
-        prover = Prover(reference, evaluator, feeds)
+        feeds = feeds or make_feeds(reference, running)
+        prover = Prover(reference, running, feeds)
         progress(say("comparison", "对比"), 0.6)
         comparisons = compare_outputs(prover, case.model, ports)
     proof = proof_of(comparisons.values(), len(feeds.cases), bound)
     digest = Digester().model(case.model)
-    step = Step("verify", __version__, digest, digest, time.perf_counter() - start, {"bound": bound, "feeds": feeds.origin}, proof)
+    step = Step(
+        "verify", __version__, digest, digest, round(time.perf_counter() - start, 4), {"bound": bound, "feeds": feeds.origin}, proof
+    )
     record = case.record.extend(steps=(step,), measurements=measurements(comparisons), findings=differences(comparisons, bound))
     if csv_file is not None:
         write_atomic(csv_file, table(comparisons))

@@ -1,0 +1,1 @@
+"""A package, because other test folders have a ``test_examples.py`` too."""
