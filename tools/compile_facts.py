@@ -4,33 +4,22 @@
 usage: python tools/compile_facts.py [FACTS_DIR] [DATA_DIR]
 
 Same input, same bytes: keys are sorted, nothing depends on the clock. A test runs this and compares with what is committed.
+``limits.json``, ``cann.json``, ``claims.json`` and ``profiles.json`` in the same folder are kept by hand.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-KERNEL_STATE = "8.1.RC1"
-OLDER = "canndev-2022-06"
-NEWER = ("8.5.0", "9.2.0-beta.2")  # the 8.5.0 tree is partial: what it lacks is looked up in the next full tree
-
-# One letter per placement class keeps 162 operators x 17 SoCs in a few kilobytes.
-CLASSES = {
-    "aicore": "A",
-    "aicore_via_pass": "P",
-    "aicore_if_const": "C",
-    "local": "L",
-    "aicpu": "H",
-    "aicpu_tf": "T",
-    "none": "N",
-}
-ON_AICORE = {"A", "P"}
+KERNEL_STATES = ("8.1.RC1", "canndev-2022-06")
 # The AI CPU package of these vehicle chips is decided by the board image (caveat of onnx_soc_matrix.json).
 VEHICLE = ("ascend610", "ascend610lite", "bs9sx1a", "bs9sx2a", "mc61am21a", "as31xm1")
+ENGINES = {"AICore": "A", "DSA": "A", "AICPU": "C", "AICPU_TF": "T"}
 
 
 def read(path: Path) -> Any:
@@ -50,15 +39,14 @@ def ranges(opsets: list[int]) -> str:
 
 def compile_socs(facts: Path) -> dict[str, Any]:
     table = read(facts / "toolchain" / "soc_versions.json")
-    prefix = f"ir_dtypes_{KERNEL_STATE}_"
-    kernel_tables = {path.stem[len(prefix) :] for path in (facts / "ops").glob(f"{prefix}*.json")}
+    known = {soc for state in KERNEL_STATES for soc in kernel_files(facts, state)}
     socs = {}
     for row in table["rows"]:
         short = row["short_soc_version"].lower()
         socs[row["soc_version"]] = {
             "short": row["short_soc_version"],
             "family": row["family"],
-            "kernels": short if short in kernel_tables else None,
+            "kernels": short if short in known else None,
             "aic_version": row["aic_version"],
             "ai_cores": row["ai_core_cnt"],
             "ai_cpus": row["ai_cpu_cnt"],
@@ -77,86 +65,147 @@ def compile_socs(facts: Path) -> dict[str, Any]:
     return {
         "meta": {
             "what": "soc_version values of ATC; peaks are derived from the compiler's own cost model, not measured",
-            "source": "facts/toolchain/soc_versions.json: " + table["cann_version"],
+            "source": "platform files of the CANN toolkit: " + table["cann_version"],
             "confidence": "observed",
         },
         "socs": socs,
         "families": {name: sorted(members) for name, members in families.items()},
         "confusing": confusing,
-        "without_public_ini": sorted(row["soc_version"] for row in table["new_in_9_2_without_public_ini"]),
+        "without_public_ini": sorted(row["soc_version"].split(" ")[0] for row in table["new_in_9_2_without_public_ini"]),
     }
 
 
 def compile_parser(facts: Path) -> dict[str, Any]:
+    """Registrations per CANN state: opsets, the IR operators the plug-in makes, and whether it is a single one."""
     table = read(facts / "ops" / "onnx_frontend.json")
     ops: dict[str, Any] = {}
     for row in table["rows"]:
         states = {}
         for state, registrations in row["releases"].items():
-            states[state] = ranges([opset for registration in registrations for opset in registration["opsets"]])
+            # Const is made while the graph is built and needs no kernel.
+            states[state] = [
+                [ranges(item["opsets"]), [ir for ir in item.get("subgraph_ir_ops") or [item["ir_op"]] if ir != "Const"]]
+                for item in registrations
+            ]
         newest = row["releases"][row["newest_release_seen"]][0]["source"]
         name = row["op"] if row["domain"] == "ai.onnx" else f"{row['domain']}::{row['op']}"
         ops[name] = {"kind": row["kind"], "states": states, "source": f"{newest['repo']}:{newest['path']}"}
     return {
         "meta": {
-            "what": "opsets at which a CANN ONNX parser plug-in is registered, per CANN state",
-            "source": "facts/ops/onnx_frontend.json (plug-in sources; key '<domain>::<opset>::<op>', exact match)",
+            "what": "opsets at which a CANN ONNX parser plug-in is registered, and the IR operators it makes, per CANN state",
+            "source": "CANN ONNX parser plug-in sources; lookup key <domain>::<opset>::<op>, exact match",
             "confidence": "observed",
-        },
-        "cann": {
-            KERNEL_STATE: {
-                "opset_min": 8,
-                "opset_max": 18,
-                "older": OLDER,
-                "newer": list(NEWER),
-                "confidence": "documented",
-                "source": "facts/ops/onnx_spec_limits.json: CANN 7.0.0 documents opset 9-18, CANN 8.0 .. 9.1 opset per operator (8-18)",
-            }
         },
         "ops": ops,
     }
 
 
-def compile_placement(facts: Path) -> dict[str, Any]:
-    table = read(facts / "ops" / "onnx_soc_matrix.json")
-    socs = sorted(next(iter(table["ops"].values()))["best"])
-    ops: dict[str, str] = {}
-    for op, entry in table["ops"].items():
-        letters = ""
-        for soc in socs:
-            found = {CLASSES[alternative["verdict"]] for alternative in entry["soc"][soc]}
-            if found <= ON_AICORE and len(found) > 1:
-                found = {"P"}
-            # Parser variants that end in different engines: which one 8.1.RC1 shipped is not public, so nobody knows.
-            letters += found.pop() if len(found) == 1 else "?"
-        ops[op] = letters
+def compile_ir(facts: Path) -> dict[str, Any]:
+    """How an IR operator finds an engine beyond having a kernel of its own, and upper bounds of its dtypes."""
+    matrix = read(facts / "ops" / "onnx_soc_matrix.json")
+    local, constant_forms = set(), {}
+    for entry in matrix["ops"].values():
+        for alternatives in entry["soc"].values():
+            for alternative in alternatives:
+                for ir, kernel in alternative["kernels"].items():
+                    if kernel == "local" or (isinstance(kernel, dict) and kernel.get("local")):
+                        local.add(ir)
+                    if isinstance(kernel, dict) and "const_attr_form" in kernel:
+                        constant_forms[ir] = kernel["const_attr_form"]
+    proto = read(facts / "ops" / "ir_proto_8.1.RC1.json")
+    words = read(facts / "ops" / "ir_select_format_dtypes_8.1.RC1.json")
+    lowering_passes: dict[str, list[str]] = {}
+    for item in read(facts / "ops" / "ir_lowering_canndev-2022-06.json")["passes"]:
+        for matched in item["matches"]:
+            lowering_passes[matched] = sorted({*lowering_passes.get(matched, []), *item["creates"]} - {matched})
     return {
         "meta": {
-            "what": "engine that can hold a standard ONNX operator; dtype, format and shape limits are not in this table",
-            "classes": {letter: name for name, letter in CLASSES.items()} | {"?": "parser variants disagree"},
-            "source": f"facts/ops/onnx_soc_matrix.json (kernel tables of CANN {table['meta']['cann_kernels']})",
+            "what": "engine rules of IR operators: served by the graph engine, lowered by a graph pass, AI Core form with a constant parameter",
+            "source": "kernel tables and headers of the CANN 8.1.RC1 toolkit; graph passes of canndev 2022-06",
             "confidence": "observed",
-            "unproven_none": sorted(op for op in ops if op.startswith("Sequence") or op.endswith(("ToSequence", "FromSequence"))),
         },
-        "cann": table["meta"]["cann_kernels"],
-        "socs": socs,
+        "local": sorted(local | {"Dropout"}),
+        "lowering": matrix["meta"]["lowering"],
+        "lowering_passes": {name: created for name, created in lowering_passes.items() if created},
+        "constant_form": constant_forms,
+        # Parts of a plug-in's subgraph that only some attribute values need.
+        "optional_parts": {"ScatterND": ["ScatterNdAdd", "ScatterNdMax", "ScatterNdMin"]},
+        # Served by the runtime outside the kernel tables: their absence there proves nothing.
+        "outside_tables": sorted(op for op in matrix["ops"] if op.startswith("Sequence") or op.endswith(("ToSequence", "FromSequence"))),
+        "dtypes": {
+            "proto": {name: [[item["name"], item["dtypes"]] for item in op["inputs"]] for name, op in proto["ops"].items() if op["inputs"]},
+            "select_format": {
+                name: sorted({dtype for found in op["dtype_words"].values() for dtype in found}) for name, op in words["ops"].items()
+            },
+        },
+    }
+
+
+def kernel_files(facts: Path, state: str) -> dict[str, Path]:
+    prefix = f"ir_dtypes_{state}_"
+    return {path.stem[len(prefix) :]: path for path in sorted((facts / "ops").glob(f"{prefix}*.json")) if "vector_core" not in path.name}
+
+
+def compile_kernels(path: Path) -> dict[str, Any]:
+    """One SoC's kernels: per IR operator and engine the dtypes of each input (a bit mask) and flags.
+
+    Flags of an operator: ``d`` dynamic shapes, ``c`` dtypes chosen at compile time, ``k`` an extra check when the operator is compiled.
+    Flags of an input: ``r``/``o`` its value is needed (required/optional), ``?`` it may be absent.
+    """
+    table = read(path)
+    vocabulary: list[str] = sorted(
+        {dtype for op in table["ops"].values() for kernel in op.values() for item in kernel.get("inputs", []) for dtype in item["dtypes"]}
+    )
+    bit = {dtype: 1 << index for index, dtype in enumerate(vocabulary)}
+    ops: dict[str, Any] = {}
+    for name, engines in table["ops"].items():
+        for engine, kernel in engines.items():
+            letter = ENGINES.get(engine)
+            if letter is None or letter in ops.get(name, {}):
+                continue
+            inputs = [
+                [
+                    item["name"],
+                    sum({bit[dtype] for dtype in item["dtypes"]}),
+                    {"required": "r", "optional": "o"}.get(item.get("value_depend"), "") + ("?" if item["param"] == "optional" else ""),
+                ]
+                for item in kernel["inputs"]
+            ]
+            flags = "".join(
+                letter
+                for letter, key in (("d", "dynamic_shape"), ("c", "dtype_chosen_at_compile_time"), ("k", "extra_runtime_check"))
+                if kernel.get(key)
+            )
+            ops.setdefault(name, {})[letter] = [] if letter == "T" else [inputs, flags]
+    source = table["source"][0]
+    return {
+        "cann": table["cann"],
+        "soc": table["soc"],
+        "source": f"{source['repo']}:{source['path']}",
+        "confidence": "observed",
+        "dtypes": vocabulary,
         "ops": ops,
     }
+
+
+def dump(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 def main(argv: list[str]) -> int:
     facts = Path(argv[0]) if argv else ROOT.parent / "shared" / "facts"
     data = Path(argv[1]) if len(argv) > 1 else ROOT / "src" / "jumar" / "data"
-    data.mkdir(parents=True, exist_ok=True)
-    for name, compiled in {
-        "socs.json": compile_socs(facts),
-        "onnx_parser.json": compile_parser(facts),
-        "onnx_placement.json": compile_placement(facts),
-    }.items():
-        text = json.dumps(compiled, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    (data / "kernels").mkdir(parents=True, exist_ok=True)
+    for name, compiled in {"socs.json": compile_socs(facts), "onnx_parser.json": compile_parser(facts)}.items():
         # One operator or SoC a line: a changed fact is a one-line diff.
-        (data / name).write_text(text.replace("},", "},\n") + "\n", encoding="utf-8")
-        print(f"{name}: {(data / name).stat().st_size:,} bytes")
+        (data / name).write_text(dump(compiled).replace("},", "},\n") + "\n", encoding="utf-8")
+    packed = {"ir.json.gz": compile_ir(facts)}
+    for state in KERNEL_STATES:
+        for soc, path in kernel_files(facts, state).items():
+            packed[f"kernels/{state}_{soc}.json.gz"] = compile_kernels(path)
+    for name, compiled in packed.items():
+        (data / name).write_bytes(gzip.compress(dump(compiled).encode(), 9, mtime=0))
+    print(f"{sum(path.stat().st_size for path in data.rglob('*') if path.is_file()):,} bytes in {data}")
     return 0
 
 

@@ -15,10 +15,10 @@ from typing import Any, ClassVar, Literal
 import onnx_ir as ir
 
 from ..case import Finding, FixKind, Severity
-from ..graph import Builder, Evaluator, model_opset, node_place, source_line
+from ..graph import Builder, Evaluator, known_shape, model_opset, node_place, source_line
 from ..graph.fold import DEFAULT_FOLD_LIMIT
 from ..proof.interface import Port
-from ..targets import Status, Support, Target, support
+from ..targets import TAKEN, InputFacts, NodeFacts, Status, Support, Target, judge, support
 from ..text import Text, say
 
 Safety = Literal["safe", "unsafe", "advice"]
@@ -48,9 +48,13 @@ class Context:
     def support(self, op_type: str, domain: str = "") -> Support:
         return support(domain, op_type, self.judged_opset, self.target)
 
+    def judge(self, node: ir.Node) -> tuple[Support, ...]:
+        """All answers of the target's facts on one node, the decisive one first."""
+        return judge(node_facts(node), self.judged_opset, self.target)
+
     def takes(self, *op_types: str) -> bool:
         """Whether the target runs all of these standard operators without falling to the AI CPU."""
-        return all(self.support(op_type).status in (Status.SUPPORTED, Status.NO_KERNEL_NEEDED) for op_type in op_types)
+        return all(self.support(op_type).status in TAKEN for op_type in op_types)
 
     def in_main_graph(self, node: ir.Node) -> bool:
         return node.graph is self.model.graph
@@ -194,6 +198,42 @@ class SupportRule(Rule):
     @abstractmethod
     def describe(self, node: ir.Node, answer: Support, ctx: Context) -> Finding:
         """The finding for a node that got this answer."""
+
+
+def node_facts(node: ir.Node) -> NodeFacts:
+    """A node as the target's facts see it."""
+    attributes = {
+        name: _plain(attribute) for name, attribute in node.attributes.items() if not attribute.is_ref() and attribute.type in _PLAIN_TYPES
+    }
+    used = frozenset(index for index, value in enumerate(node.outputs) if value.uses() or value.is_graph_output())
+    return NodeFacts(node.domain, node.op_type, attributes, tuple(_input_facts(value) for value in node.inputs), used)
+
+
+_PLAIN_TYPES = {
+    ir.AttributeType.FLOAT,
+    ir.AttributeType.INT,
+    ir.AttributeType.STRING,
+    ir.AttributeType.FLOATS,
+    ir.AttributeType.INTS,
+    ir.AttributeType.STRINGS,
+}
+
+
+def _plain(attribute: ir.Attr) -> Any:
+    value = attribute.value
+    return list(value) if isinstance(value, (tuple, list)) else value
+
+
+def _input_facts(value: ir.Value | None) -> InputFacts:
+    if value is None:
+        return InputFacts(present=False)
+    shape = known_shape(value)
+    sizes = None if shape is None else tuple(dim if isinstance(dim, int) else None for dim in shape)
+    tensor = None if value.is_graph_input() else ir.convenience.get_const_tensor(value)
+    # Only small constants (axes, sizes, indices) are looked at; weights stay where they are.
+    small = tensor is not None and tensor.size <= 4096 and tensor.dtype != ir.DataType.STRING
+    dtype = None if value.dtype is None else value.dtype.name
+    return InputFacts(True, dtype, sizes, tensor.numpy() if tensor is not None and small else None, tensor is not None)
 
 
 def operator_name(node: ir.Node) -> str:

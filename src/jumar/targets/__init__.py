@@ -1,16 +1,24 @@
-"""What each Ascend target can do. The only reader of ``jumar/data``."""
+"""What each Ascend target can do. The only reader of the fact tables in ``jumar/data``."""
 
-from .model import Engine, SocInfo, Status, Support, Target
-from .query import cann_states, find_target, profiles, soc_info, socs, support
+from .judge import engine_of, judge, support
+from .limits import InputFacts, NodeFacts
+from .model import TAKEN, Engine, SocInfo, Status, Support, Target
+from .query import cann_states, default_cann, find_target, profiles, soc_info, socs
 
 __all__ = [
+    "TAKEN",
     "Engine",
+    "InputFacts",
+    "NodeFacts",
     "SocInfo",
     "Status",
     "Support",
     "Target",
     "cann_states",
+    "default_cann",
+    "engine_of",
     "find_target",
+    "judge",
     "profiles",
     "soc_info",
     "socs",

@@ -12,26 +12,41 @@ from ..text import Text, say
 Engine = Literal["aicore", "aicpu", "local", "none", "unknown"]
 """Where an operator runs: AI Core, AI CPU, nowhere on the device (``local``: the graph engine needs no kernel), or not at all."""
 
+Confidence = Literal["documented", "observed", "inferred"]
+"""How a fact is known: written in a public document, seen in public code or tables, or following from facts around it."""
+
 
 class Status(str, Enum):
-    """The answers to "does this target take this operator?"."""
+    """The answers to "does this target take this node?", worst first (see :data:`SEVERITY_ORDER`)."""
 
+    NO_PARSER = "no-parser"
+    NO_PARSER_AT_OPSET = "no-parser-at-opset"
+    LIMIT_VIOLATED = "limit-violated"
+    ATTRIBUTE_IGNORED = "attribute-ignored"
+    NO_KERNEL = "no-kernel"
+    DTYPE_NOT_TAKEN = "dtype-not-taken"
+    UNKNOWN = "unknown"
+    LIMIT_UNPROVEN = "limit-unproven"
+    LIMIT_UNJUDGED = "limit-unjudged"
+    NEEDS_CONSTANT = "needs-constant"
+    AICPU_ONLY = "aicpu-only"
     SUPPORTED = "supported"
     NO_KERNEL_NEEDED = "no-kernel-needed"
-    AICPU_ONLY = "aicpu-only"
-    NEEDS_CONSTANT = "needs-constant"
-    NO_PARSER_AT_OPSET = "no-parser-at-opset"
-    NO_PARSER = "no-parser"
-    NO_KERNEL = "no-kernel"
-    UNKNOWN = "unknown"
+
+
+SEVERITY_ORDER = {status: rank for rank, status in enumerate(Status)}
+TAKEN = (Status.SUPPORTED, Status.NO_KERNEL_NEEDED)
+"""Answers that are no finding."""
 
 
 @dataclass(frozen=True)
 class Support:
     """One answer, with where it comes from.
 
-    ``opsets`` holds the opsets at which a parser is registered (for ``NO_PARSER_AT_OPSET``); ``reason`` says what is not known
-    (for ``UNKNOWN``) or what must hold (for ``NEEDS_CONSTANT``).
+    Attributes:
+        opsets: at which a parser is registered.
+        reason: what is not known, what must hold, which input, which limit; None where the status says it all.
+        confidence: of the weakest fact the answer rests on.
     """
 
     status: Status
@@ -39,6 +54,7 @@ class Support:
     evidence: tuple[str, ...]
     opsets: str = ""
     reason: Text | None = None
+    confidence: Confidence = "observed"
 
 
 @dataclass(frozen=True)

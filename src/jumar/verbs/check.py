@@ -8,9 +8,9 @@ from collections.abc import Iterable
 import onnx_ir as ir
 
 from ..case import Case, Finding, Placement
-from ..graph import all_nodes, constant_of, copy_model, pin_shapes
+from ..graph import all_nodes, copy_model, pin_shapes
 from ..rules import Context, ModelRule, NodeRule, SupportRule, all_rules
-from ..targets import Status, Support, Target
+from ..targets import Target, engine_of
 from .common import ModelLike, Shapes, check_shapes, open_case
 
 _RANK = {"error": 0, "warning": 1, "info": 2}
@@ -87,20 +87,11 @@ def _node_findings(nodes: Iterable[ir.Node], ctx: Context) -> tuple[list[Finding
 
 def _support_findings(nodes: Iterable[ir.Node], covered: set[ir.Node], ctx: Context) -> tuple[list[Finding], Placement]:
     rules = {rule.status: rule for rule in all_rules() if isinstance(rule, SupportRule)}
-    answers: dict[tuple[str, str], Support] = {}
     engines: Counter[str] = Counter()
     findings = []
     for node in nodes:
-        key = (node.domain, node.op_type)
-        answer = answers.get(key)
-        if answer is None:
-            answer = answers[key] = ctx.support(node.op_type, node.domain)
-        needs_constant = answer.status is Status.NEEDS_CONSTANT and any(
-            value is not None and constant_of(value) is None for value in node.inputs[1:]
-        )
-        engines["unknown" if needs_constant else answer.engine] += 1
-        rule = rules.get(answer.status)
-        if rule is None or node in covered or (answer.status is Status.NEEDS_CONSTANT and not needs_constant):
-            continue
-        findings.append(rule.describe(node, answer, ctx))
+        answers = ctx.judge(node)
+        engines[engine_of(answers)] += 1
+        if node not in covered:
+            findings += [rules[answer.status].describe(node, answer, ctx) for answer in answers if answer.status in rules]
     return findings, Placement(**engines)

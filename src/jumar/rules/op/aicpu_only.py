@@ -42,11 +42,12 @@ class AicpuOnly(SupportRule):
     def describe(self, node: ir.Node, answer: Support, ctx: Context) -> Finding:
         return self.finding(
             say(
-                "`{node}`: {op} runs on the AI CPU only on {soc}",
-                "`{node}`：{op} 在 {soc} 上只能由 AI CPU 执行",
+                "`{node}`: {op} runs on the AI CPU on {soc}{reason}",
+                "`{node}`：{op} 在 {soc} 上由 AI CPU 执行{reason}",
                 node=node.name or node.op_type,
                 op=operator_name(node),
                 soc=ctx.target.soc.name,
+                reason=say("", "") if answer.reason is None else say(": {reason}", "：{reason}", reason=answer.reason),
             ),
             say("it works but is slow: every call leaves the AI Core", "可以运行但很慢：每次调用都要离开 AI Core"),
             say("replace it by AI Core operators where latency matters", "若关注时延，请改用 AI Core 算子"),
