@@ -50,7 +50,7 @@ class Context:
 
     def judge(self, node: ir.Node) -> tuple[Support, ...]:
         """All answers of the target's facts on one node, the decisive one first."""
-        return judge(node_facts(node), self.judged_opset, self.target)
+        return judge(node_facts(node), self.judged_opset, self.target, self.opset)
 
     def takes(self, *op_types: str) -> bool:
         """Whether the target runs all of these standard operators without falling to the AI CPU."""

@@ -115,17 +115,21 @@ def _words(kernels: KernelTable, alternatives: Iterable[tuple[str, ...]]) -> str
     return f"{kernels.cann} {kernels.soc}: " + ", ".join(f"{part} {place}" for part, place in parts.items())
 
 
-def judge(node: NodeFacts, opset: int, target: Target) -> tuple[Support, ...]:
+def judge(node: NodeFacts, opset: int, target: Target, form_opset: int | None = None) -> tuple[Support, ...]:
     """All answers on one node, the decisive one first: support of the operator, limits, dtypes.
 
     A node that is taken gets exactly one answer.
+
+    Args:
+        opset: at which the parser is asked.
+        form_opset: whose form the node has (inputs or attributes), where that is another one; limits are judged on the form.
     """
     base = support(node.domain, node.op, opset, target)
     if base.status in (Status.NO_PARSER, Status.NO_PARSER_AT_OPSET, Status.NO_KERNEL):
         return (base,)
     if base.status is Status.NEEDS_CONSTANT:
         base = _with_constants(base, node)
-    answers = _limit_answers(node, opset, target, base)
+    answers = _limit_answers(node, opset if form_opset is None else form_opset, target, base)
     if base.status is not Status.UNKNOWN:
         answers += _dtype_answers(node, opset, target, base)
     if base.status not in TAKEN:

@@ -90,15 +90,21 @@ class Float64Island(ModelRule):
     依据：AI Core 算子的数据类型列表（facts/ops）。
     """
     EXAMPLES = (
-        Example("""
+        Example(
+            """
         <ir_version: 8, opset_import: ["" : OPSET]>
         agraph (float[2,3] x) => (float[2,3] y)
         <double half = {0.5}> { wide = Cast<to = 11>(x) scaled = Mul(wide, half) y = Cast<to = 1>(scaled) }
-        """),
-        Example("""
+        """,
+            also=("OP104",),
+        ),
+        Example(
+            """
         <ir_version: 8, opset_import: ["" : OPSET]>
         agraph (double[2,3] x) => (double[2,3] y) { y = Add(x, x) }
-        """),
+        """,
+            also=("OP104",),
+        ),
     )
 
     def check(self, ctx: Context) -> Iterator[Finding]:
