@@ -60,6 +60,9 @@ class OutputError(JumarError):
 class EvaluationError(JumarError):
     """A model could not be executed by ONNX Runtime."""
 
+    stopped = False
+    """True when it crashed or ran too long, so that trying again with other inputs is no use."""
+
 
 class ToolError(JumarError):
     """A tool or an optional package is missing."""

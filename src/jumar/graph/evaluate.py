@@ -20,13 +20,13 @@ from typing import Any, BinaryIO, cast
 import onnx
 import onnx_ir as ir
 
+from ..child import wire
 from ..errors import EvaluationError
 from ..text import Text, say
-from . import wire
 from .save import _INLINE_LIMIT, inline_bytes
 
 # Python looks for modules in the current directory first, which may be a stranger's model folder.
-_CHILD = "import sys; sys.path[:] = filter(None, sys.path); from jumar.graph.child import main; main()"
+_CHILD = "import sys; sys.path[:] = filter(None, sys.path); from jumar.child.serve import main; main()"
 DEFAULT_TIMEOUT = 600.0
 """Seconds one load or run may take."""
 
@@ -43,6 +43,14 @@ def _default_memory_mb() -> int:
 def shared_or_new(evaluator: Evaluator | None) -> contextlib.AbstractContextManager[Evaluator]:
     """The caller's evaluator, left open, or a new one that is closed at the end."""
     return Evaluator() if evaluator is None else contextlib.nullcontext(evaluator)
+
+
+class ChildFailure(Exception):  # noqa: N818 - turned into the error that fits by whoever asked
+    """Why the child gave no answer. ``stopped``: it crashed or ran too long, so that asking again is no use."""
+
+    def __init__(self, reason: Text, stopped: bool = False) -> None:
+        self.reason, self.stopped = reason, stopped
+        super().__init__(str(reason))
 
 
 class Evaluator:
@@ -98,6 +106,17 @@ class Evaluator:
 
     def request(self, header: dict[str, Any], payloads: Sequence[bytes] = ()) -> tuple[dict[str, Any], list[wire.Buffer]]:
         """Send one command and wait for the answer."""
+        try:
+            return self.exchange(header, payloads)
+        except ChildFailure as failure:
+            raise _failure(failure) from None
+
+    def exchange(self, header: dict[str, Any], payloads: Sequence[bytes] = ()) -> tuple[dict[str, Any], list[wire.Buffer]]:
+        """As :meth:`request`, with the bare reason of a failure.
+
+        Raises:
+            ChildFailure: the child reported an error, died, or took too long.
+        """
         process = self._start()
         deadline = time.monotonic() + self.timeout
         stdin, stdout = cast(BinaryIO, process.stdin), cast(BinaryIO, process.stdout)
@@ -109,11 +128,11 @@ class Evaluator:
         except TimeoutError:
             process.kill()
             self.close()
-            raise _failure(say("it ran longer than {seconds} s", "运行超过 {seconds} 秒", seconds=f"{self.timeout:g}")) from None
+            raise ChildFailure(say("it ran longer than {seconds} s", "运行超过 {seconds} 秒", seconds=f"{self.timeout:g}"), True) from None
         except (EOFError, BrokenPipeError, OSError):
-            raise _failure(self._death(process)) from None
+            raise ChildFailure(self._death(process), True) from None
         if "error" in reply:
-            raise _failure(say("{reason}", "{reason}", reason=" ".join(reply["error"].split())[:400]))
+            raise ChildFailure(say("{reason}", "{reason}", reason=" ".join(reply["error"].split())[:400]))
         return reply, data
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -241,9 +260,11 @@ def _read(descriptor: int, size: int, deadline: float) -> bytearray:
     return buffer
 
 
-def _failure(reason: Text) -> EvaluationError:
-    return EvaluationError(
-        say("the model could not be executed: {reason}", "模型无法执行：{reason}", reason=reason),
+def _failure(failure: ChildFailure) -> EvaluationError:
+    error = EvaluationError(
+        say("the model could not be executed: {reason}", "模型无法执行：{reason}", reason=failure.reason),
         say("expected it to run in ONNX Runtime", "应能在 ONNX Runtime 中运行"),
         say("give real inputs with --feeds, or export the model again", "请用 --feeds 提供真实输入，或重新导出模型"),
     )
+    error.stopped = failure.stopped
+    return error

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from pathlib import Path
 
 import onnx
 import onnx_ir as ir
 
 from ..case import ModelInfo, TensorInfo
-from ..errors import ExternalDataError, ModelError
+from ..errors import ModelError
 from ..text import Text, say
+from . import native
 from .digest import file_sha256
+from .sparse import make_dense
+from .trust import check_content, check_external_data, external_tensors
 from .walk import all_nodes, model_opset
 
 _EXPECTED = say("expected an ONNX model (binary protobuf)", "应为 ONNX 模型（二进制 protobuf）")
@@ -29,9 +30,11 @@ def load(path: str | Path) -> ir.Model:
     """
     path = Path(path)
     proto = _parse(path)
-    _check_external_data(proto, path)
+    check_content(proto, path)
+    check_external_data(proto, path)
     _run_checker(proto, path)
     try:
+        make_dense(proto, path.resolve().parent)
         model = ir.serde.deserialize_model(proto)
         ir.external_data.set_base_dir(model.graph, path.resolve().parent)
         _read_inner_weights(model, path.resolve().parent)
@@ -133,145 +136,19 @@ def _looks_like(data: bytes) -> Text:
     return say("", "")
 
 
-def _tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
-    yield from graph.initializer
-    for sparse in graph.sparse_initializer:
-        yield sparse.values
-        yield sparse.indices
-    for node in graph.node:
-        yield from _node_tensors(node)
-
-
-def _node_tensors(node: onnx.NodeProto) -> Iterator[onnx.TensorProto]:
-    for attribute in node.attribute:
-        if attribute.HasField("t"):
-            yield attribute.t
-        yield from attribute.tensors
-        for graph in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
-            yield from _tensors(graph)
-
-
-def _external_tensors(proto: onnx.ModelProto) -> list[onnx.TensorProto]:
-    """External tensors of graphs, bodies, attributes and functions."""
-    tensors = list(_tensors(proto.graph))
-    for function in proto.functions:
-        for node in function.node:
-            tensors += _node_tensors(node)
-    return [tensor for tensor in tensors if tensor.data_location == onnx.TensorProto.EXTERNAL]
-
-
-def _check_external_data(proto: onnx.ModelProto, path: Path) -> None:
-    """Every external tensor must name an existing file inside the model's folder that is long enough.
-
-    The checks are made on the resolved path, so neither ``..`` nor an absolute path nor a symbolic link leads outside.
-    """
-    folder = path.resolve().parent
-    for tensor in _external_tensors(proto):
-        entries = {entry.key: entry.value for entry in tensor.external_data}
-        location = entries.get("location", "")
-        inside = say("expected a file inside the model's folder", "应为模型所在目录内的文件")
-        relative = Path(location)
-        if not location or relative.is_absolute() or ".." in relative.parts or "\\" in location or "\0" in location:
-            found = say(
-                "weights of `{name}` point to `{location}`, outside the model's folder",
-                "`{name}` 的权重指向模型目录之外的 `{location}`",
-                name=tensor.name,
-                location=location.replace("\0", "\\0"),
-            )
-            raise ExternalDataError(
-                found, inside, say("Jumar reads no path outside it; save the model again", "Jumar 不读取目录之外的路径；请重新保存模型")
-            )
-        resolved = _resolve(folder / relative)
-        if folder not in resolved.parents:
-            found = say(
-                "weights of `{name}` point through a link to a file outside the model's folder (`{location}`)",
-                "`{name}` 的权重经由链接指向模型目录之外的文件（`{location}`）",
-                name=tensor.name,
-                location=location,
-            )
-            raise ExternalDataError(found, inside, say("copy the file into the folder", "请将该文件复制到目录内"))
-        if not _is_file(resolved):
-            found = say(
-                "weights of `{name}` are missing: `{location}` is not next to the model",
-                "`{name}` 的权重缺失：模型旁没有 `{location}`",
-                name=tensor.name,
-                location=location,
-            )
-            raise ExternalDataError(
-                found,
-                inside,
-                say("put `{location}` beside `{model}`", "请把 `{location}` 放到 `{model}` 旁", location=location, model=path.name),
-            )
-        _check_extent(tensor, entries, resolved, location)
-
-
-def _resolve(path: Path) -> Path:
-    try:
-        return path.resolve()
-    except (OSError, RuntimeError):  # a loop of links leads nowhere: as missing as a file can be
-        return path
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # e.g. a name that is too long
-        return False
-
-
-def _check_extent(tensor: onnx.TensorProto, entries: dict[str, str], resolved: Path, location: str) -> None:
-    size = resolved.stat().st_size
-    try:
-        offset, needed = int(entries.get("offset", 0)), _byte_size(tensor)
-        length = int(entries.get("length", needed))
-    except ValueError:
-        offset = needed = length = -1
-    end = offset + max(length, needed)
-    if offset < 0 or needed < 0 or length < needed or end > size:
-        raise ExternalDataError(
-            say(
-                "weights of `{name}` need bytes {offset} to {end} of `{location}`",
-                "`{name}` 的权重需要 `{location}` 的第 {offset} 到 {end} 字节",
-                name=tensor.name,
-                offset=offset,
-                end=end,
-                location=location,
-            ),
-            say(
-                "the file has {size} bytes and the tensor {length}", "该文件有 {size} 字节，张量为 {length} 字节", size=size, length=length
-            ),
-            say("copy the weights file again", "请重新复制权重文件"),
-        )
-
-
-def _byte_size(tensor: onnx.TensorProto) -> int:
-    """Bytes that dtype and shape call for.
-
-    Raises:
-        ValueError: a negative dimension, or a dtype that has no bytes outside the protobuf.
-    """
-    dtype = ir.DataType(tensor.data_type)
-    if any(dim < 0 for dim in tensor.dims) or dtype in (ir.DataType.STRING, ir.DataType.UNDEFINED):
-        raise ValueError
-    bits: int = math.prod(tensor.dims) * dtype.bitwidth
-    return -(-bits // 8)
-
-
 def _run_checker(proto: onnx.ModelProto, path: Path) -> None:
     # By path the checker makes no copy of the weights. External ones it would check again, more strictly than we do (it refuses every
     # link, also inside the folder), so it gets a copy of the structure in which they are empty.
-    checked: onnx.ModelProto | str = str(path.resolve())
-    if _external_tensors(proto) and not proto.graph.sparse_initializer:
+    checked: onnx.ModelProto | Path = path.resolve()
+    if external_tensors(proto) and not proto.graph.sparse_initializer:
         checked = onnx.ModelProto()
         checked.CopyFrom(proto)
-        for tensor in _external_tensors(checked):
+        for tensor in external_tensors(checked):
             tensor.ClearField("data_location")
             tensor.ClearField("external_data")
             tensor.dims[:] = [0]
-    try:
-        onnx.checker.check_model(checked)
-    except Exception as error:
-        reason = _first_line(error)
+    reason = native.check_model(checked)
+    if reason is not None:
         raise ModelError(
             say("`{path}` fails the ONNX checker: {reason}", "`{path}` 未通过 ONNX 检查：{reason}", path=path, reason=reason),
             say(
@@ -280,7 +157,7 @@ def _run_checker(proto: onnx.ModelProto, path: Path) -> None:
                 imports=", ".join(f"{item.domain or 'ai.onnx'} {item.version}" for item in proto.opset_import) or "none",
             ),
             _EXPORT_AGAIN,
-        ) from error
+        )
 
 
 def _first_line(error: BaseException) -> str:

@@ -144,6 +144,8 @@ def make_feeds(model: ir.Model, evaluator: Evaluator, cases: int = DEFAULT_CASES
                 session.run(first)
             except EvaluationError as error:
                 failure = failure or error
+                if error.stopped:
+                    break
                 continue
             others = [_draw(model, seed, sizes, style) for seed in range(1, cases)] if _has_freedom(model) else []
             return FeedSet((first, *(feed for feed in others if _runs(session, feed))), "generated")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from jumar.graph import wire
+from jumar.child import wire
 
 DTYPES = [np.dtype(name) for name in ("bool", "int8", "uint8", "int32", "uint64", "int64", "float16", "float32", "float64", "complex64")]
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)

@@ -1,7 +1,8 @@
-"""The child process that runs ONNX Runtime, started by :class:`jumar.graph.Evaluator`.
+"""The child process that runs ONNX Runtime, ONNX's checker and its shape inference, started by :class:`jumar.graph.Evaluator`.
 
-Whatever a hostile or merely unlucky model does to the runtime (crash, endless loop, all the memory) happens here, not in the
-user's process. It reads requests from standard input and answers on standard output; see :mod:`jumar.graph.wire`.
+Whatever a hostile or merely unlucky model does to them (crash, endless loop, all the memory) happens here, not in the
+user's process. It reads requests from standard input and answers on standard output; see :mod:`jumar.child.wire`.
+Each library is imported when it is first needed.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import sys
 from typing import Any, BinaryIO
 
 import numpy as np
-import onnxruntime as ort
 
 from . import wire
 
@@ -29,6 +29,8 @@ def _external_initializers(options: Any, external: list[dict[str, Any]]) -> list
     """Hand external weights to ONNX Runtime as memory maps, so that nothing is copied and no path check is repeated."""
     if not external:
         return []
+    import onnxruntime as ort
+
     arrays = []
     for item in external:
         raw = np.memmap(item["path"], dtype=np.uint8, mode="r", offset=item["offset"], shape=(item["length"],))
@@ -43,6 +45,8 @@ class _Server:
         self.sessions: dict[int, tuple[Any, Any]] = {}
 
     def load(self, header: dict[str, Any], payloads: list[wire.Buffer]) -> tuple[dict[str, Any], list[bytes]]:
+        import onnxruntime as ort
+
         options = ort.SessionOptions()
         # Optimisation off: the reference must be the model as written, not as fused.
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -60,6 +64,25 @@ class _Server:
         packed = [wire.pack_array(value) for value in session.run(names, feeds)]
         return {"arrays": [item for item, _ in packed], "names": names}, [data for _, data in packed]
 
+    def check(self, header: dict[str, Any], payloads: list[wire.Buffer]) -> tuple[dict[str, Any], list[bytes]]:
+        """Run the ONNX checker; ``reason`` is None for a valid model."""
+        import onnx
+
+        try:
+            onnx.checker.check_model(header.get("path") or onnx.load_model_from_string(bytes(payloads[0])))
+        except Exception as error:
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+            return {"reason": (lines[0] if lines else type(error).__name__)[:300]}, []
+        return {"reason": None}, []
+
+    def infer(self, _header: dict[str, Any], payloads: list[wire.Buffer]) -> tuple[dict[str, Any], list[bytes]]:
+        """Infer types and shapes, with data propagation."""
+        import onnx
+
+        model = onnx.load_model_from_string(bytes(payloads[0]))
+        inferred = onnx.shape_inference.infer_shapes(model, check_type=False, strict_mode=False, data_prop=True)
+        return {}, [inferred.SerializeToString()]
+
     def unload(self, header: dict[str, Any], _payloads: list[wire.Buffer]) -> tuple[dict[str, Any], list[bytes]]:
         self.sessions.pop(header["id"], None)
         return {}, []
@@ -75,7 +98,7 @@ def serve(source: BinaryIO, sink: BinaryIO) -> None:
         return data
 
     server = _Server()
-    commands = {"load": server.load, "run": server.run, "unload": server.unload}
+    commands = {"load": server.load, "run": server.run, "unload": server.unload, "check": server.check, "infer": server.infer}
     while True:
         try:
             header, payloads = wire.decode(read)
