@@ -26,10 +26,11 @@ def evaluator() -> Iterator[Evaluator]:
 
 @pytest.fixture(autouse=True)
 def english(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Messages are tested in English unless a test asks for Chinese; no CANN of the machine is used by accident."""
+    """Messages are tested in English unless a test asks for Chinese; no CANN and no facts of the machine's user are used by accident."""
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
     for name in ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME", "ASCEND_HOME"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("JUMAR_TARGETS", "/nowhere/own-facts")
 
 
 @pytest.fixture

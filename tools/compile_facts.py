@@ -4,22 +4,24 @@
 usage: python tools/compile_facts.py [FACTS_DIR] [DATA_DIR]
 
 Same input, same bytes: keys are sorted, nothing depends on the clock. A test runs this and compares with what is committed.
-``limits.json``, ``cann.json``, ``claims.json`` and ``profiles.json`` in the same folder are kept by hand.
+``limits.json``, ``cann.json``, ``claims.json``, ``packages.json`` and ``profiles.json`` in the same folder are kept by hand.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))  # a checkout need not be installed
+
+from jumar.targets.encode import dump, encode_kernels, pack
+
 ROOT = Path(__file__).resolve().parent.parent
 KERNEL_STATES = ("8.1.RC1", "canndev-2022-06")
 # The AI CPU package of these vehicle chips is decided by the board image (caveat of onnx_soc_matrix.json).
 VEHICLE = ("ascend610", "ascend610lite", "bs9sx1a", "bs9sx2a", "mc61am21a", "as31xm1")
-ENGINES = {"AICore": "A", "DSA": "A", "AICPU": "C", "AICPU_TF": "T"}
 
 
 def read(path: Path) -> Any:
@@ -132,6 +134,20 @@ def compile_ir(facts: Path) -> dict[str, Any]:
         "optional_parts": {"ScatterND": ["ScatterNdAdd", "ScatterNdMax", "ScatterNdMin"]},
         # Served by the runtime outside the kernel tables: their absence there proves nothing.
         "outside_tables": sorted(op for op in matrix["ops"] if op.startswith("Sequence") or op.endswith(("ToSequence", "FromSequence"))),
+        # Operators whose last input may stand for any number of inputs.
+        "dynamic": sorted(name for name, op in proto["ops"].items() if any(item["kind"] == "dynamic" for item in op["inputs"])),
+        # Which of several IR operators gets the ONNX inputs in their order (one of them, by rank or attributes).
+        "carriers": {
+            "AveragePool": ["AvgPoolV2"],
+            "Concat": ["ConcatD"],
+            "Conv": ["Conv2D", "Conv3D"],
+            "Max": ["Maximum"],
+            "MaxPool": ["MaxPool", "MaxPoolV3"],
+            "Mean": ["AccumulateNV2"],
+            "Min": ["Minimum"],
+        },
+        # Outputs that ONNX declares int64 and the IR operator makes as int32 (headers and kernel tables).
+        "int32_outputs": {"ArgMax": [0], "ArgMin": [0], "NonMaxSuppression": [0], "TopK": [1]},
         "dtypes": {
             "proto": {name: [[item["name"], item["dtypes"]] for item in op["inputs"]] for name, op in proto["ops"].items() if op["inputs"]},
             "select_format": {
@@ -147,49 +163,18 @@ def kernel_files(facts: Path, state: str) -> dict[str, Path]:
 
 
 def compile_kernels(path: Path) -> dict[str, Any]:
-    """One SoC's kernels: per IR operator and engine the dtypes of each input (a bit mask) and flags.
-
-    Flags of an operator: ``d`` dynamic shapes, ``c`` dtypes chosen at compile time, ``k`` an extra check when the operator is compiled.
-    Flags of an input: ``r``/``o`` its value is needed (required/optional), ``?`` it may be absent.
-    """
+    """One SoC's kernels; see :func:`jumar.targets.encode.encode_kernels`."""
     table = read(path)
-    vocabulary: list[str] = sorted(
-        {dtype for op in table["ops"].values() for kernel in op.values() for item in kernel.get("inputs", []) for dtype in item["dtypes"]}
-    )
-    bit = {dtype: 1 << index for index, dtype in enumerate(vocabulary)}
-    ops: dict[str, Any] = {}
-    for name, engines in table["ops"].items():
-        for engine, kernel in engines.items():
-            letter = ENGINES.get(engine)
-            if letter is None or letter in ops.get(name, {}):
-                continue
-            inputs = [
-                [
-                    item["name"],
-                    sum({bit[dtype] for dtype in item["dtypes"]}),
-                    {"required": "r", "optional": "o"}.get(item.get("value_depend"), "") + ("?" if item["param"] == "optional" else ""),
-                ]
-                for item in kernel["inputs"]
-            ]
-            flags = "".join(
-                letter
-                for letter, key in (("d", "dynamic_shape"), ("c", "dtype_chosen_at_compile_time"), ("k", "extra_runtime_check"))
-                if kernel.get(key)
-            )
-            ops.setdefault(name, {})[letter] = [] if letter == "T" else [inputs, flags]
+    dtypes, ops = encode_kernels(table["ops"])
     source = table["source"][0]
     return {
         "cann": table["cann"],
         "soc": table["soc"],
         "source": f"{source['repo']}:{source['path']}",
         "confidence": "observed",
-        "dtypes": vocabulary,
+        "dtypes": dtypes,
         "ops": ops,
     }
-
-
-def dump(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 def main(argv: list[str]) -> int:
@@ -204,7 +189,7 @@ def main(argv: list[str]) -> int:
         for soc, path in kernel_files(facts, state).items():
             packed[f"kernels/{state}_{soc}.json.gz"] = compile_kernels(path)
     for name, compiled in packed.items():
-        (data / name).write_bytes(gzip.compress(dump(compiled).encode(), 9, mtime=0))
+        (data / name).write_bytes(pack(compiled))
     print(f"{sum(path.stat().st_size for path in data.rglob('*') if path.is_file()):,} bytes in {data}")
     return 0
 

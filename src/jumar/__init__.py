@@ -30,8 +30,10 @@ _HOME = {
     "UsageError": "errors",
     "check": "verbs.check",
     "compile": "verbs.compile",
+    "diff_targets": "verbs.targets_diff",
     "explain": "verbs.explain",
     "fix": "verbs.fix",
+    "import_targets": "verbs.targets_import",
     "list_targets": "verbs.targets",
     "migrate": "verbs.migrate",
     "show_target": "verbs.targets",
@@ -58,8 +60,10 @@ __all__ = [
     "UsageError",
     "check",
     "compile",
+    "diff_targets",
     "explain",
     "fix",
+    "import_targets",
     "list_targets",
     "migrate",
     "show_target",
@@ -86,6 +90,8 @@ if TYPE_CHECKING:
     from .verbs.fix import fix
     from .verbs.migrate import migrate
     from .verbs.targets import list_targets, show_target
+    from .verbs.targets_diff import diff_targets
+    from .verbs.targets_import import import_targets
     from .verbs.verify import verify
 
 

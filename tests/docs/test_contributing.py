@@ -55,5 +55,16 @@ def test_the_printed_rule_fires_and_cures(rule: Rule, opset: int) -> None:
     assert rule.code not in [finding.code for finding in fixed.record.findings]
 
 
+def test_the_printed_facts_are_lines_of_the_data() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    printed = [line for block in re.findall(r"^```json\n(.*?)^```$", text, re.MULTILINE | re.DOTALL) for line in block.splitlines()]
+    data = ROOT / "src" / "jumar" / "data"
+    lines = {
+        line.rstrip(",") for name in ("limits.json", "onnx_parser.json") for line in (data / name).read_text(encoding="utf-8").splitlines()
+    }
+    assert len(printed) == 2
+    assert set(printed) <= lines
+
+
 def test_the_code_of_the_example_is_free() -> None:
     assert "OP290" not in {rule.code for rule in all_rules()}, "take another number for the example in CONTRIBUTING.md"

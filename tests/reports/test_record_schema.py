@@ -88,7 +88,19 @@ def test_explain(record: Callable[..., dict[str, Any]], rule: Any) -> None:
     assert data["data"]["code"] == rule.code
 
 
-@pytest.mark.parametrize("words", [["list"], ["show", "Ascend310P3"], ["show", "mdc510pro"], ["show", "Relu"], ["show", "Ascend031"]])
+@pytest.mark.parametrize("words", [["claims"], ["CL003"], ["CL018"]])
+def test_explain_claims(record: Callable[..., dict[str, Any]], words: list[str]) -> None:
+    assert record("explain", *words)["data"]
+
+
+TARGETS = [
+    *(["show", name] for name in ("Ascend310P3", "mdc510pro", "Relu", "Ascend031", "npu::NPUGru", "Loop")),
+    ["list"],
+    ["diff", "Ascend310P3", "BS9SX1AA"],
+]
+
+
+@pytest.mark.parametrize("words", TARGETS, ids=" ".join)
 def test_targets(record: Callable[..., dict[str, Any]], words: list[str]) -> None:
     assert record("targets", *words)["verb"] == "targets"
 

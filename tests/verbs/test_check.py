@@ -117,3 +117,15 @@ def test_a_case_can_be_checked_again_under_a_lower_ceiling(relu: Path) -> None:
     again = check(case, opset_max=11)
     assert again.target is not None
     assert (again.target.soc.name, again.target.opset_max) == ("Ascend310P3", 11)
+
+
+@pytest.mark.parametrize(("version", "code"), [(1, None), (13, "OP102")])
+def test_an_operator_of_another_domain_is_looked_up_at_that_domains_version(
+    save_text: Callable[..., Path], version: int, code: str | None
+) -> None:
+    text = f"""<ir_version: 8, opset_import: ["" : 13, "npu" : {version}]>
+    agraph (float[2,3] x) => (float[2,3] y) {{ [a] h = npu.NPUAntiQuant(x) [b] y = Relu(h) }}"""
+    record = check(save_text(text), soc="Ascend310P3", cann="9.2.0-beta.2").record
+    found = {finding.code for finding in record.findings if finding.op == "npu::NPUAntiQuant"}
+    assert ("OP102" in found) == (code == "OP102"), found
+    assert "OP101" not in found

@@ -1,6 +1,6 @@
 """The ATC command line for a model: names, shapes and layout are read from the model, never typed.
 
-Flags and their grammar: facts/toolchain/atc_flags.json (hicann/ge, 9.2; the flags used here exist in 8.1.RC1 too).
+Flags and their grammar: the ATC sources (hicann/ge, 9.2; the flags used here exist in 8.1.RC1 too).
 """
 
 from __future__ import annotations

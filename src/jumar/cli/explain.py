@@ -8,13 +8,19 @@ import typer
 
 from .common import Output, text, verb
 
-HELP = text("What a code means, why it matters, what the fix is.", "代码的含义、原因与修复方法。")
+HELP = text("What a code means and what the fix is; what is true of what articles claim.", "代码的含义与修复方法；文章说法的实情。")
 
 
 @verb
 def command(
     output: Output,
-    code: Annotated[str, typer.Argument(metavar="CODE", help=text("of a finding, e.g. OP101", "检查结果的代码，例如 OP101"))],
+    code: Annotated[
+        str,
+        typer.Argument(
+            metavar="CODE",
+            help=text("of a finding or a claim, e.g. OP101, CL001; or `claims`", "检查结果或说法的代码，例如 OP101、CL001；或 `claims`"),
+        ),
+    ],
 ) -> None:
     from ..verbs.explain import explain
 

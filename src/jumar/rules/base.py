@@ -18,7 +18,7 @@ from ..case import Finding, FixKind, Severity
 from ..graph import Builder, Evaluator, known_shape, model_opset, node_place, source_line
 from ..graph.fold import DEFAULT_FOLD_LIMIT
 from ..proof.interface import Port
-from ..targets import TAKEN, InputFacts, NodeFacts, Status, Support, Target, judge, support
+from ..targets import TAKEN, InputFacts, NodeFacts, Status, Support, Target, judge, makes_int32, support
 from ..text import Text, say
 
 Safety = Literal["safe", "unsafe", "advice"]
@@ -35,6 +35,8 @@ class Context:
     evaluator: Evaluator | None = None
     unsafe: bool = False
     """True while a rewrite runs whose assumption the user accepted by naming its code."""
+    answered: dict[tuple[str, str, int], Support] = field(default_factory=dict, repr=False, compare=False)
+    """Answers on operators given before: a model asks the same again and again."""
 
     @property
     def opset(self) -> int:
@@ -45,12 +47,20 @@ class Context:
         """The opset operators are judged at: the model's, or the nearest the target parses (another rule reports the difference)."""
         return min(max(self.opset, self.target.opset_min), self.target.opset_max)
 
+    def opset_of(self, domain: str) -> int:
+        """The opset at which operators of a domain are looked up: the version the model imports of that very domain."""
+        return self.judged_opset if domain in ("", "ai.onnx") else self.model.opset_imports.get(domain, 0)
+
     def support(self, op_type: str, domain: str = "") -> Support:
-        return support(domain, op_type, self.judged_opset, self.target)
+        key = (domain, op_type, self.opset_of(domain))
+        answer = self.answered.get(key)
+        if answer is None:
+            answer = self.answered[key] = support(domain, op_type, self.opset_of(domain), self.target)
+        return answer
 
     def judge(self, node: ir.Node) -> tuple[Support, ...]:
         """All answers of the target's facts on one node, the decisive one first."""
-        return judge(node_facts(node), self.judged_opset, self.target, self.opset)
+        return judge(node_facts(node), self.opset_of(node.domain), self.target, self.opset, self.support(node.op_type, node.domain))
 
     def takes(self, *op_types: str) -> bool:
         """Whether the target runs all of these standard operators without falling to the AI CPU."""
@@ -229,11 +239,60 @@ def _input_facts(value: ir.Value | None) -> InputFacts:
         return InputFacts(present=False)
     shape = known_shape(value)
     sizes = None if shape is None else tuple(dim if isinstance(dim, int) else None for dim in shape)
-    tensor = None if value.is_graph_input() else ir.convenience.get_const_tensor(value)
+    tensor = _constant_tensor(value)
     # Only small constants (axes, sizes, indices) are looked at; weights stay where they are.
     small = tensor is not None and tensor.size <= 4096 and tensor.dtype != ir.DataType.STRING
     dtype = None if value.dtype is None else value.dtype.name
+    if dtype == "INT64" and tensor is None and _is_int32_on_device(value):
+        dtype = "INT32"
     return InputFacts(True, dtype, sizes, tensor.numpy() if tensor is not None and small else None, tensor is not None)
+
+
+# Operators that hand on the dtype of their first input, and those that hand on that of all their inputs.
+_MOVES = frozenset(
+    [
+        "Expand",
+        "Flatten",
+        "Gather",
+        "GatherElements",
+        "GatherND",
+        "Identity",
+        "Reshape",
+        "Slice",
+        "Split",
+        "Squeeze",
+        "Tile",
+        "Transpose",
+        "Unsqueeze",
+    ]
+)
+_COMBINES = frozenset(("Add", "Concat", "Div", "Max", "Min", "Mod", "Mul", "Sub"))
+
+
+def _constant_tensor(value: ir.Value) -> ir.TensorProtocol | None:
+    if value.is_graph_input():
+        return None
+    if value.const_value is not None:
+        return value.const_value
+    node = value.producer()
+    if node is None or node.op_type != "Constant":
+        return None
+    held = node.attributes.get("value")
+    # The library's own accessor tests the tensor against a protocol, which takes longer than all the rest of a node's judgement.
+    return held.value if held is not None and held.type == ir.AttributeType.TENSOR else ir.convenience.get_const_tensor(value)
+
+
+def _is_int32_on_device(value: ir.Value, depth: int = 16) -> bool:
+    """Indices of TopK and others are int32 in CANN where ONNX says int64, and stay so through moves and arithmetic with constants."""
+    node = value.producer()
+    if node is None or depth == 0 or node.domain not in ("", "ai.onnx"):
+        return False
+    if node.op_type in _MOVES:
+        return node.inputs[0] is not None and _is_int32_on_device(node.inputs[0], depth - 1)
+    if node.op_type in _COMBINES:
+        computed = [item for item in node.inputs if item is not None and _constant_tensor(item) is None]
+        return bool(computed) and all(_is_int32_on_device(item, depth - 1) for item in computed)
+    return makes_int32(node.op_type, value.index() or 0)
 
 
 def operator_name(node: ir.Node) -> str:

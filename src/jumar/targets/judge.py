@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 from ..text import Text, say
 from .kernels import KernelTable, Placement, tables_for, takes_dtype
 from .limits import NodeFacts, violated
 from .model import SEVERITY_ORDER, TAKEN, Confidence, Engine, Status, Support, Target
+from .own import own_answers, own_support
 from .parser import Registration, operator_key, parser_status, registration
 from .tables import opset_text, table
 
@@ -20,12 +22,16 @@ _CLASSES: dict[Placement, tuple[Status, Engine]] = {
     "aicpu_tf": (Status.AICPU_ONLY, "aicpu"),
     "none": (Status.NO_KERNEL, "none"),
 }
+_JUDGED: tuple[Placement, ...] = ("aicore", "aicore_via_pass", "aicpu")
 # ONNX's names of dtypes -> the kernel tables'.
 _DTYPES = {"FLOAT": "float32", "DOUBLE": "double", "COMPLEX64": "complex64", "COMPLEX128": "complex128"}
 
 
 def support(domain: str, op: str, opset: int, target: Target) -> Support:
     """Does ``target`` take operator ``domain::op`` at all in a model at ``opset``? (Parser and engine; not dtypes, not limits.)"""
+    own = own_support(domain, op, opset, target)
+    if own is not None:
+        return own
     key = operator_key(domain, op)
     status = parser_status(key, opset, target.cann)
     if key == "Constant":
@@ -115,7 +121,7 @@ def _words(kernels: KernelTable, alternatives: Iterable[tuple[str, ...]]) -> str
     return f"{kernels.cann} {kernels.soc}: " + ", ".join(f"{part} {place}" for part, place in parts.items())
 
 
-def judge(node: NodeFacts, opset: int, target: Target, form_opset: int | None = None) -> tuple[Support, ...]:
+def judge(node: NodeFacts, opset: int, target: Target, form_opset: int | None = None, known: Support | None = None) -> tuple[Support, ...]:
     """All answers on one node, the decisive one first: support of the operator, limits, dtypes.
 
     A node that is taken gets exactly one answer.
@@ -123,8 +129,12 @@ def judge(node: NodeFacts, opset: int, target: Target, form_opset: int | None = 
     Args:
         opset: at which the parser is asked.
         form_opset: whose form the node has (inputs or attributes), where that is another one; limits are judged on the form.
+        known: what :func:`support` says of the operator, if the caller asked already.
     """
-    base = support(node.domain, node.op, opset, target)
+    own = own_answers(node, opset, target)
+    if own is not None:
+        return own
+    base = known or support(node.domain, node.op, opset, target)
     if base.status in (Status.NO_PARSER, Status.NO_PARSER_AT_OPSET, Status.NO_KERNEL):
         return (base,)
     if base.status is Status.NEEDS_CONSTANT:
@@ -178,50 +188,65 @@ def _limit_answers(node: NodeFacts, opset: int, target: Target, base: Support) -
 def _dtype_answers(node: NodeFacts, opset: int, target: Target, base: Support) -> list[Support]:
     """Inputs whose dtype the engine's kernel does not take.
 
-    Judged where the parser makes a single IR operator whose inputs stand in the order of the ONNX ones. Constants are converted while
-    the graph is built and are not judged.
+    Judged where it is known which IR operator gets the ONNX inputs in their order. Constants are converted while the graph is built
+    and are not judged.
     """
-    found = registration(operator_key(node.domain, node.op), target.cann)
     tables, how = tables_for(target.cann, target.soc)
-    if found is None or base.engine not in ("aicore", "aicpu") or how == "before":
+    if base.engine not in ("aicore", "aicpu") or how == "before":
         return []
-    alternatives = found.alternatives(opset)
-    if len(alternatives) != 1 or len(alternatives[0]) != 1:
-        return []
-    ir, kernels = alternatives[0][0], tables[-1]
-    if kernels.place(ir) not in ("aicore", "aicpu"):
+    kernels = tables[-1]
+    carriers = _carriers(operator_key(node.domain, node.op), opset, target.cann)
+    if not carriers or not all(kernels.place(ir) in _JUDGED for ir in carriers):
         return []
     answers = []
     for index, item in enumerate(node.inputs):
         if not item.present or item.is_constant or item.dtype is None:
             continue
         dtype = _DTYPES.get(item.dtype, item.dtype.lower())
-        core, listed = takes_dtype(kernels, ir, "A", index, dtype)
-        cpu, cpu_listed = takes_dtype(kernels, ir, "C", index, dtype)
-        evidence = (f"{kernels.cann} {kernels.soc}: {ir} input {index} takes {', '.join(sorted(listed or cpu_listed))} ({kernels.source})",)
-        if core or (core is None and "A" in kernels.engines(ir)):
+        core, core_takes = _taken_by(kernels, carriers, "A", index, dtype)
+        cpu, cpu_takes = _taken_by(kernels, carriers, "C", index, dtype)
+        if core or (cpu and base.engine == "aicpu"):
             continue
-        taken = ", ".join(sorted(listed or cpu_listed))
-        if cpu or (cpu is None and "C" in kernels.engines(ir)):
-            if base.engine == "aicore":
-                reason = say(
-                    "input {index} is {dtype}; its AI Core kernel takes {taken}",
-                    "第 {index} 个输入为 {dtype}；其 AI Core 算子支持 {taken}",
-                    index=index,
-                    dtype=dtype,
-                    taken=taken,
-                )
-                answers.append(_on_cpu(target, reason, evidence, base))
+        words = {"index": index, "dtype": dtype, "taken": ", ".join(sorted(core_takes or cpu_takes))}
+        evidence = (f"{kernels.cann} {kernels.soc}: {'/'.join(carriers)} input {index} takes {words['taken']} ({kernels.source})",)
+        if cpu:
+            reason = say(
+                "input {index} is {dtype}; its AI Core kernel takes {taken}",
+                "第 {index} 个输入为 {dtype}；其 AI Core 算子支持 {taken}",
+                **words,
+            )
+            answers.append(_on_cpu(target, reason, evidence, base))
         else:
             reason = say(
                 "input {index} is {dtype}, which no engine takes; taken are {taken}",
                 "第 {index} 个输入为 {dtype}，没有引擎支持；支持的类型为 {taken}",
-                index=index,
-                dtype=dtype,
-                taken=taken,
+                **words,
             )
             answers.append(Support(Status.DTYPE_NOT_TAKEN, "none", evidence, base.opsets, reason, base.confidence))
     return answers
+
+
+@cache
+def _carriers(key: str, opset: int, cann: str) -> tuple[str, ...]:
+    """The IR operators that get the inputs of an ONNX operator in their order (one of them does); none where that is not known."""
+    found = registration(key, cann)
+    alternatives = () if found is None else found.alternatives(opset)
+    named = table("ir.json.gz")["carriers"].get(key)
+    if named:
+        return tuple(ir for ir in named if all(ir in parts for parts in alternatives))
+    return alternatives[0] if len(alternatives) == 1 and len(alternatives[0]) == 1 else ()
+
+
+@cache
+def _taken_by(kernels: KernelTable, carriers: tuple[str, ...], engine: str, index: int, dtype: str) -> tuple[bool, frozenset[str]]:
+    """Whether the engine takes the dtype in any of the operators. A kernel that lists no dtypes refuses none."""
+    answers = [(takes_dtype(kernels, ir, engine, index, dtype), engine in kernels.engines(ir)) for ir in carriers]
+    if engine == "A":
+        answers = [
+            (answer, listed or kernels.place(ir) == "aicore_via_pass") for ir, (answer, listed) in zip(carriers, answers, strict=True)
+        ]
+    taken = any(answer is True or (answer is None and listed) for (answer, _), listed in answers)
+    return taken, frozenset().union(*(dtypes for (_, dtypes), _ in answers))
 
 
 def _on_cpu(target: Target, reason: Text, evidence: tuple[str, ...], base: Support) -> Support:

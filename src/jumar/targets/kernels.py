@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Literal
 
 from .model import SocInfo
@@ -14,7 +15,7 @@ Placement = Literal["aicore", "aicore_via_pass", "aicore_if_const", "local", "ai
 _ORDER: tuple[Placement, ...] = ("local", "aicore", "aicore_via_pass", "aicore_if_const", "aicpu", "aicpu_tf", "none")
 
 # What precision conversion may make of a float before the kernel sees it (force_fp16 is ATC's default; it never widens to double).
-_CASTABLE = {"float32": {"float32", "float16"}, "float16": {"float16", "float32"}}
+CASTABLE = {"float32": {"float32", "float16"}, "float16": {"float16", "float32"}}
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +40,11 @@ class KernelTable:
         return [
             (name, frozenset(dtype for bit, dtype in enumerate(self.dtypes) if mask >> bit & 1), flags) for name, mask, flags in kernel[0]
         ]
+
+    @cached_property
+    def has_bfloat16(self) -> bool:
+        """Whether this AI Core computes in bfloat16: the code that chooses dtypes knows the type on every SoC, plain kernels do not."""
+        return any("bfloat16" in dtypes for ir in ("Relu", "Exp", "Sqrt") for _, dtypes, _ in self.inputs(ir, "A"))
 
     @cache  # noqa: B019 - tables live as long as the process
     def place(self, ir: str) -> Placement:
@@ -73,15 +79,23 @@ def _packaged(cann: str, soc: str) -> KernelTable | None:
     return KernelTable(cann, soc, data["source"], tuple(data["dtypes"]), data["ops"])
 
 
-@cache
+_IMPORTED: dict[tuple[str, str], tuple[Mapping[str, Any], KernelTable]] = {}
+"""Tables made of what the overlay returned last: another folder or a new import is noticed by its data being another object."""
+
+
 def _imported(cann: str, soc: str) -> KernelTable | None:
     data = imported_kernels(cann, soc)
-    return None if data is None else KernelTable(cann, soc, data["source"], tuple(data["dtypes"]), data["ops"])
+    if data is None:
+        return None
+    known = _IMPORTED.get((cann, soc))
+    if known is None or known[0] is not data:
+        known = _IMPORTED[cann, soc] = (data, KernelTable(cann, soc, data["source"], tuple(data["dtypes"]), data["ops"]))
+    return known[1]
 
 
 def kernel_table(cann: str, soc: SocInfo) -> KernelTable | None:
     """The table at exactly this state: the user's own installation first, then the packaged one."""
-    return _imported(cann, soc.name) or (None if soc.kernels is None else _packaged(cann, soc.kernels))
+    return _imported(cann, soc.short.lower()) or (None if soc.kernels is None else _packaged(cann, soc.kernels))
 
 
 def tables_for(cann: str, soc: SocInfo) -> tuple[tuple[KernelTable, ...], Literal["at", "near", "between", "before", "none"]]:
@@ -104,16 +118,31 @@ def takes_dtype(kernels: KernelTable, ir: str, engine: str, index: int, dtype: s
     Where the dtypes are chosen when the operator is compiled, the words of the choosing code (a superset) or the operator's prototype
     decide: what they lack is not taken, what they have is.
     """
-    inputs = kernels.inputs(ir, engine)
-    if not inputs:
+    listed = _taken(kernels, ir, engine, index)
+    if engine == "A" and listed:
+        # With a constant parameter the attribute form stands in, which may take more.
+        listed |= _taken(kernels, f"{ir}D", engine, index)
+    if not listed:
         return None, frozenset()
+    return bool(CASTABLE.get(dtype, {dtype}) & listed), listed
+
+
+def _taken(kernels: KernelTable, ir: str, engine: str, index: int) -> frozenset[str]:
+    inputs = kernels.inputs(ir, engine)
+    if not inputs and engine == "A" and index == 0 and kernels.place(ir) == "aicore_via_pass":
+        # What the operators that a pass puts in its place have in common; their other inputs stand in another order.
+        parts = [_taken(kernels, part, "A", 0) for part in table("ir.json.gz")["lowering"][ir]]
+        return frozenset.intersection(*parts) if all(parts) else frozenset()
+    if index >= len(inputs) and (not inputs or ir not in table("ir.json.gz")["dynamic"]):
+        return frozenset()
     # A variadic operator lists its one input once.
-    name, listed, _ = inputs[min(index, len(inputs) - 1)]
+    index = min(index, len(inputs) - 1)
+    name, listed, _ = inputs[index]
     if not listed:
         listed = _upper_bound(ir, name, index)
-    if not listed:
-        return None, frozenset()
-    return bool(_CASTABLE.get(dtype, {dtype}) & listed), listed
+        if not kernels.has_bfloat16:
+            listed -= {"bfloat16"}
+    return listed
 
 
 def _upper_bound(ir: str, name: str, index: int) -> frozenset[str]:

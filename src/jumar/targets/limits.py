@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..text import Text
-from .tables import cann_order, opset_numbers, table
+from .tables import cann_order, opset_numbers, spoken_by, table
 
 Truth = bool | None
 Effect = Literal["reject", "ignored", "aicpu", "unproven"]
@@ -23,7 +23,7 @@ Effect = Literal["reject", "ignored", "aicpu", "unproven"]
 
 @dataclass(frozen=True)
 class InputFacts:
-    """What is known of one input: ``dtype`` as ONNX spells it, ``shape`` with None for open dimensions, ``constant`` if it is one."""
+    """What is known of one input: ``dtype`` as ONNX spells it (of the value on the device), ``shape`` with None for open dimensions, ``constant`` if it is one."""
 
     present: bool = True
     dtype: str | None = None
@@ -44,6 +44,11 @@ class NodeFacts:
 
     def input(self, index: int) -> InputFacts:
         return self.inputs[index] if index < len(self.inputs) else InputFacts(present=False)
+
+
+def makes_int32(op: str, output: int) -> bool:
+    """Whether CANN makes this output of a standard operator as int32 although ONNX declares it int64."""
+    return output in table("ir.json.gz")["int32_outputs"].get(op, ())
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,7 @@ def limits_of(op: str) -> tuple[Limit, ...]:
     for item in table("limits.json")["limits"]:
         if item["op"] not in (op, "*"):
             continue
+        check_condition(item["when"])
         first = order.index(item["since"]) if "since" in item else 0
         last = order.index(item["until"]) if "until" in item else len(order)
         found.append(
@@ -86,12 +92,70 @@ def limits_of(op: str) -> tuple[Limit, ...]:
 def violated(node: NodeFacts, opset: int, cann: str) -> list[tuple[Limit, Truth]]:
     """Limits that the node breaks (True) or that cannot be judged on it (None)."""
     found: list[tuple[Limit, Truth]] = []
+    spoken = spoken_by(cann)
     for limit in limits_of(node.op):
-        if cann in limit.states and (not limit.opsets or opset in limit.opsets):
+        if not limit.states.isdisjoint(spoken) and (not limit.opsets or opset in limit.opsets):
             truth = holds(limit.when, node)
             if truth is not False:
                 found.append((limit, truth))
     return found
+
+
+# What each kind of condition may say besides its first word.
+_FORMS: dict[str, frozenset[str]] = {
+    "all": frozenset(),
+    "any": frozenset(),
+    "attr": frozenset(
+        [
+            "default",
+            "absent",
+            "present",
+            "not_last_axis",
+            "is",
+            "is_not",
+            "in",
+            "not_in",
+            "under",
+            "even",
+            "any_over",
+            "product_over",
+            "odd_length",
+            "length_not_in",
+        ]
+    ),
+    "input": frozenset(
+        [
+            "absent",
+            "present",
+            "not_constant",
+            "dtype_in",
+            "rank_in",
+            "rank_not_in",
+            "rank_over",
+            "constant_any_under",
+            "constant_any_over",
+            "constant_any_not",
+            "constant_last_not",
+        ]
+    ),
+    "output": frozenset({"used"}),
+    "inputs_fewer": frozenset(),
+    "any_rank_over": frozenset(),
+}
+
+
+def check_condition(condition: Mapping[str, Any]) -> None:
+    """Refuse what :func:`holds` would not understand: a misspelt test must not pass for one that holds.
+
+    Raises:
+        ValueError: an unknown word, or nothing to test.
+    """
+    kind = next((word for word in _FORMS if word in condition), None)
+    tests = {*condition} - {kind, "default"}
+    if kind is None or tests - _FORMS[kind] or (bool(tests) is not bool(_FORMS[kind])):
+        raise ValueError(f"unknown condition {dict(condition)}")
+    for part in condition[kind] if kind in ("all", "any") else ():
+        check_condition(part)
 
 
 def holds(condition: Mapping[str, Any], node: NodeFacts) -> Truth:
@@ -152,9 +216,19 @@ def _attribute(condition: Mapping[str, Any], node: NodeFacts) -> Truth:
     value = node.attributes.get(name, condition.get("default"))
     value = list(value) if isinstance(value, (tuple, list)) else value
     if condition.get("not_last_axis"):
-        shape = node.input(0).shape
-        return None if shape is None else value not in (-1, len(shape) - 1)
-    return _all(test(value, condition[key]) for key, test in _ATTRIBUTE_TESTS.items() if key in condition)
+        return _has_extent_behind(node.input(0).shape, value)
+    try:
+        return _all(test(value, condition[key]) for key, test in _ATTRIBUTE_TESTS.items() if key in condition)
+    except (TypeError, ValueError):  # an attribute of another type than the standard's, in a model that no checker saw
+        return None
+
+
+def _has_extent_behind(shape: tuple[int | None, ...] | None, axis: Any) -> Truth:
+    """Whether dimensions behind ``axis`` hold more than one element, so that it matters if they are taken together with it."""
+    if shape is None or not isinstance(axis, int):
+        return None
+    behind = shape[axis + 1 :] if axis >= 0 else shape[len(shape) + axis + 1 :]
+    return True if any(dim not in (1, None) for dim in behind) else None if None in behind else False
 
 
 def _input(condition: Mapping[str, Any], node: NodeFacts) -> Truth:
@@ -163,7 +237,7 @@ def _input(condition: Mapping[str, Any], node: NodeFacts) -> Truth:
         return bool(item.present == condition["absent"]) is False
     if "present" in condition:
         return bool(item.present == condition["present"])
-    if "not_constant" in condition or "not_constant_or_absent" in condition:
+    if "not_constant" in condition:
         return item.present and not item.is_constant
     if not item.present:
         return False
@@ -182,9 +256,14 @@ def _input(condition: Mapping[str, Any], node: NodeFacts) -> Truth:
 
 def _constant(condition: Mapping[str, Any], item: InputFacts) -> Truth:
     """Tests of a constant's values. A computed value is not judged: what it will be is not a fact of the model."""
-    if not item.is_constant or item.constant is None:
+    if not item.is_constant:
         return False
-    values: Sequence[Any] = np.asarray(item.constant).reshape(-1).tolist()
+    if item.constant is None:  # too large to be looked at
+        return None
+    array = np.asarray(item.constant)
+    if array.dtype.kind not in "biuf":  # complex numbers and strings have no order
+        return None
+    values: Sequence[Any] = array.reshape(-1).tolist()
     tests: dict[str, Callable[[Any], bool]] = {
         "constant_any_under": lambda limit: any(value < limit for value in values),
         "constant_any_over": lambda limit: any(value > limit for value in values),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from .declared import declarations
 from .model import Confidence, Status
 from .tables import cann_state, opset_numbers, opset_text, table
 
@@ -50,9 +51,18 @@ def known_operators() -> tuple[str, ...]:
     return tuple(table("onnx_parser.json")["ops"])
 
 
-@cache
 def registration(key: str, cann: str) -> Registration | None:
-    """The registration of an operator, or None if no known CANN state has one."""
+    """The registration of an operator, the user's own declarations first, or None if no known CANN state has one."""
+    own = [item for item in declarations().parsers.get(key, ()) if item.at(cann)]
+    if not own:
+        return _registration(key, cann)
+    opsets = frozenset[int]().union(*(item.opsets for item in own))
+    evidence = tuple(dict.fromkeys(item.evidence for item in own))
+    return Registration(opsets, frozenset(), opsets, (tuple((item.opsets, item.ir) for item in own),), own[0].confidence, evidence)
+
+
+@cache
+def _registration(key: str, cann: str) -> Registration | None:
     entry = table("onnx_parser.json")["ops"].get(key)
     if entry is None:
         return None
@@ -76,7 +86,8 @@ def registration(key: str, cann: str) -> Registration | None:
         f"{state['confidence']}: {state['source']}",
     )
     names = [name for name in (rule["older"], newer_name) if name in known]
-    return Registration(accepted, (older | newer) - accepted, anywhere, _states(entry, names), "documented", evidence)
+    confidence: Confidence = "inferred" if state["confidence"] == "inferred" else "documented"
+    return Registration(accepted, (older | newer) - accepted, anywhere, _states(entry, names), confidence, evidence)
 
 
 def parser_status(key: str, opset: int, cann: str) -> Status:
@@ -87,6 +98,8 @@ def parser_status(key: str, opset: int, cann: str) -> Status:
     if found is None:
         return Status.NO_PARSER
     state = cann_state(cann)
+    if "::" in key:  # the documents' range is that of the standard operators
+        return Status.SUPPORTED if opset in found.accepted else Status.UNKNOWN if opset in found.maybe else Status.NO_PARSER_AT_OPSET
     if opset in found.accepted and state["opset_min"] <= opset <= state["opset_max"]:
         return Status.SUPPORTED
     if opset in found.maybe or opset in found.accepted:

@@ -8,7 +8,8 @@ from typing import Any
 from ..errors import TargetError
 from ..text import Text, say
 from .model import SocInfo, Target
-from .tables import table
+from .overlay import imported_versions
+from .tables import cann_state, table
 
 
 def socs() -> tuple[str, ...]:
@@ -21,9 +22,11 @@ def profiles() -> dict[str, dict[str, Any]]:
     return dict(table("profiles.json"))
 
 
-def cann_states() -> tuple[str, ...]:
-    """CANN states for which verdicts can be given, oldest first."""
-    return tuple(table("cann.json")["states"])
+def cann_states(soc: str | None = None) -> tuple[str, ...]:
+    """CANN states for which verdicts can be given, oldest first; with a SoC also the releases imported for it, at the end."""
+    known = tuple(table("cann.json")["states"])
+    imported = () if soc is None else imported_versions(soc_info(soc).short.lower())
+    return (*known, *(cann for cann in imported if cann not in known))
 
 
 def default_cann() -> str:
@@ -130,13 +133,13 @@ def find_target(soc: str | None = None, *, profile: str | None = None, cann: str
         )
     info = soc_info(soc)
     cann = cann or default_cann()
-    state = table("cann.json")["states"].get(cann)
-    if state is None:
+    if cann not in cann_states(soc):
         raise TargetError(
             say("no operator tables for CANN {cann}", "没有 CANN {cann} 的算子表", cann=cann),
-            say("expected one of: {known}", "应为其中之一：{known}", known=", ".join(cann_states())),
+            say("expected one of: {known}", "应为其中之一：{known}", known=", ".join(cann_states(soc))),
             say("leave --cann out to use {default}", "省略 --cann 即使用 {default}", default=default_cann()),
         )
+    state = cann_state(cann)
     low, high = state["opset_min"], state["opset_max"]
     if opset_max is not None and not low <= opset_max <= high:
         raise TargetError(

@@ -9,6 +9,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from .versions import around, is_version, state_between
+
 _DATA = resources.files("jumar").joinpath("data")
 
 
@@ -24,9 +26,24 @@ def table(name: str) -> dict[str, Any]:
     return data
 
 
+@cache
 def cann_state(name: str) -> Mapping[str, Any]:
-    state: Mapping[str, Any] = table("cann.json")["states"][name]
-    return state
+    """What speaks for a CANN state; for a release that no public source knows (an imported one), the states around it.
+
+    Raises:
+        KeyError: neither a known state nor a release.
+    """
+    states: Mapping[str, Mapping[str, Any]] = table("cann.json")["states"]
+    if name in states or not is_version(name):
+        return states[name]
+    return state_between(name, cann_order(), states)
+
+
+@cache
+def spoken_by(cann: str) -> tuple[str, ...]:
+    """The known states that speak for a CANN state: itself, or for a release that is none of them, its neighbours."""
+    order = cann_order()
+    return (cann,) if cann in order else tuple(name for name in around(cann, order) if name is not None)
 
 
 def cann_order() -> list[str]:

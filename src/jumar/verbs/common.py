@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
+import onnx
 import onnx_ir as ir
 
 from ..case import Case, Record
-from ..errors import ShapeError, TargetError, UsageError
-from ..graph import copy_model, infer_shapes, known_shape, load, model_info
+from ..errors import ModelError, ShapeError, TargetError, UsageError
+from ..graph import all_nodes, copy_model, infer_shapes, known_shape, load, model_info, model_opset, node_place
 from ..targets import Target, find_target
 from ..text import Text, say
 
@@ -100,6 +102,64 @@ def check_number(option: str, value: float, high: float, *, zero: bool) -> float
     )
 
 
+@cache
+def _schema(op_type: str, opset: int) -> onnx.defs.OpSchema | None:
+    try:
+        return onnx.defs.get_schema(op_type, opset, "")
+    except onnx.defs.SchemaError:
+        return None
+
+
+def _check_form(model: ir.Model) -> None:
+    """Every standard node of a model from memory has enough inputs, and attributes of the kinds that the standard gives them.
+
+    Raises:
+        ModelError: one has not.
+    """
+    opset = model_opset(model)
+    for node in all_nodes(model):
+        schema = _schema(node.op_type, opset) if node.domain in ("", "ai.onnx") else None
+        if schema is None:
+            continue
+        expected = {name: int(item.type.value) for name, item in schema.attributes.items()}  # type: ignore[attr-defined]
+        odd = [name for name, item in node.attributes.items() if item.type.value != expected.get(name)]
+        if odd or len(node.inputs) < schema.min_input:
+            what = say("attribute {name}", "属性 {name}", name=odd[0]) if odd else say("the number of inputs", "输入个数")
+            raise ModelError(
+                say(
+                    "`{node}`: {what} is not what ONNX gives {op}",
+                    "`{node}`：{what}与 ONNX 对 {op} 的规定不符",
+                    node=node_place(node),
+                    what=what,
+                    op=node.op_type,
+                ),
+                say("expected a valid ONNX model", "应为有效的 ONNX 模型"),
+                say("onnx.checker.check_model says more", "可用 onnx.checker.check_model 查看详情"),
+            )
+
+
+def _copied(model: ir.Model) -> ir.Model:
+    """A copy of the caller's model.
+
+    Raises:
+        ModelError: it is in pieces (a node reads a tensor that nothing makes), which only a model from memory can be.
+    """
+    try:
+        return copy_model(model)
+    except (RuntimeError, ValueError) as error:
+        reason: BaseException = error
+        while reason.__cause__ is not None:  # the innermost names the tensor, the others print whole graphs
+            reason = reason.__cause__
+        raise ModelError(
+            say("the model in memory cannot be copied: {error}", "无法复制内存中的模型：{error}", error=str(reason).splitlines()[0][:200]),
+            say("expected every tensor to have a source", "每个张量都应有来源"),
+            say(
+                "onnx_ir drops sparse initializers: pass the path of the file instead",
+                "onnx_ir 会丢弃稀疏初始值：请改为传入模型文件的路径",
+            ),
+        ) from error
+
+
 def open_case(
     model: ModelLike,
     verb: str,
@@ -128,9 +188,11 @@ def open_case(
     if isinstance(model, Case):
         record = Record(verb=verb, model=model.record.model, target=None if found is None else found.to_dict(), notes=model.record.notes)
         return Case(model.model, found, record)
+    if isinstance(model, ir.Model):
+        _check_form(model)  # the loader's checker saw only files
     loaded = model if isinstance(model, ir.Model) else load(model)
     info = model_info(loaded, None if isinstance(model, ir.Model) else model)
-    copy = copy_model(loaded)
+    copy = _copied(loaded)
     infer_shapes(copy)
     notes = () if found is None else found.notes()
     return Case(copy, found, Record(verb=verb, model=info, target=None if found is None else found.to_dict(), notes=notes))

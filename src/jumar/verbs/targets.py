@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Mapping, Sequence
 from typing import Any
-
-import onnx
 
 from ..case import Record
 from ..errors import TargetError
-from ..targets import cann_states, find_target, profiles, soc_info, socs, support
-from ..text import say
+from ..reports.table import Cell, table_lines
+from ..targets import cann_states, default_cann, profiles, soc_info, socs
+from ..targets.survey import state_basis
+from ..text import Text, say
+from .targets_show import find_operator, near_operators, show_operator, unknown_name
+from .targets_words import BASES, KERNELS
 
 
 def list_targets() -> Record:
-    """All soc_version names with family and products, and the profiles, in ``data["socs"]`` and ``data["profiles"]``."""
+    """All soc_version names with family and products, the profiles and the CANN states with what is known of each.
+
+    They are in ``data["socs"]``, ``data["profiles"]`` and ``data["cann_states"]`` (``data["cann"]`` has their names).
+    """
     rows: list[dict[str, Any]] = []
     for name in socs():
         info = soc_info(name)
@@ -25,7 +32,25 @@ def list_targets() -> Record:
                 "products": [item["text"] for item in info.products],
             }
         )
-    lines = [
+    states = [
+        {
+            "cann": basis.cann,
+            "default": basis.cann == default_cann(),
+            "parser": basis.parser,
+            "kernels": basis.kernels,
+            "opset_min": basis.opset_min,
+            "opset_max": basis.opset_max,
+            "confidence": basis.confidence,
+            "source": basis.source,
+        }
+        for basis in map(state_basis, cann_states())
+    ]
+    data = {"socs": rows, "profiles": profiles(), "cann": list(cann_states()), "cann_states": states}
+    return Record(verb="targets", data=data, notes=(*_soc_lines(rows), *_profile_lines(), *_state_lines(states)))
+
+
+def _soc_lines(rows: Sequence[Mapping[str, Any]]) -> list[Text]:
+    return [
         say(
             "{soc:<18} {family}{products}{table}",
             "{soc:<18} {family}{products}{table}",
@@ -38,42 +63,71 @@ def list_targets() -> Record:
         )
         for row in rows
     ]
-    for name, profile in profiles().items():
-        lines.append(
-            say(
-                "{name:<18} profile: {soc}, opset up to {opset} (confidence {confidence})",
-                "{name:<18} 配置：{soc}，opset 上限 {opset}（可信度 {confidence}）",
-                name=name,
-                soc=profile["soc"],
-                opset=profile["opset_max"],
-                confidence=profile["confidence"],
+
+
+def _profile_lines() -> list[Text]:
+    return [
+        say(
+            "{name:<18} profile: {soc}, opset up to {opset} (confidence {confidence})",
+            "{name:<18} 配置：{soc}，opset 上限 {opset}（可信度 {confidence}）",
+            name=name,
+            soc=profile["soc"],
+            opset=profile["opset_max"],
+            confidence=profile["confidence"],
+        )
+        for name, profile in profiles().items()
+    ]
+
+
+def _state_lines(states: Sequence[Mapping[str, Any]]) -> tuple[Text, ...]:
+    cells: list[tuple[Cell, ...]] = []
+    for state in states:
+        default = say(" (default)", "（默认）") if state["default"] else ""
+        cells.append(
+            (
+                say("{state}{default}", "{state}{default}", state=f"CANN {state['cann']}", default=default),
+                f"opset {state['opset_min']}-{state['opset_max']}",
+                say("parser: {words}", "解析器：{words}", words=BASES[state["parser"]]),
+                say("kernels: {words}", "算子表：{words}", words=KERNELS[state["kernels"]]),
             )
         )
-    return Record(verb="targets", data={"socs": rows, "profiles": profiles(), "cann": list(cann_states())}, notes=tuple(lines))
+    return table_lines(cells, indent="")
 
 
-def show_target(name: str, *, soc: str | None = None) -> Record:
-    """Facts of one SoC or profile, or the support of one ONNX operator (at the newest accepted opset) on every SoC with a table.
+def show_target(name: str, *, soc: str | None = None, cann: str | None = None) -> Record:
+    """Facts of one SoC or profile, or all that is known of one operator.
+
+    Args:
+        name: a soc_version, a profile, or an operator (``NonZero``, ``npu::NPUGru``; case does not matter).
+        soc: for an operator, only this SoC.
+        cann: for an operator, only this CANN version.
 
     Raises:
         TargetError: neither a SoC, a profile nor an operator; a family name is answered with its members.
     """
     if name in profiles():
-        target = find_target(profile=name)
-        return _show_soc(target.soc.name, {"profile": name, **profiles()[name]})
-    if any(schema.name == name for schema in onnx.defs.get_all_schemas()):
-        return _show_operator(name, (soc,) if soc else socs())
+        found = profiles()[name]
+        return _show_soc(found["soc"], {"profile": name, **found})
+    operator = None if name in socs() else find_operator(name)
+    if operator is not None:
+        return show_operator(operator, soc=soc, cann=cann)
+    near = near_operators(name)
+    if near and not _like_a_soc(name, near[0]):
+        raise unknown_name(name, near)
     try:
         return _show_soc(name, {})
     except TargetError as error:
-        raise TargetError(
-            error.found,
-            error.expected,
-            say(
-                "name a SoC, a profile or an ONNX operator (`jumar targets list`)",
-                "请给出 SoC、目标配置或 ONNX 算子（`jumar targets list`）",
-            ),
-        ) from error
+        hint = unknown_name(name, near or [name])
+        raise TargetError(error.found, error.expected, hint.remedy) from error
+
+
+def _like_a_soc(name: str, operator: str) -> bool:
+    """Whether a name is nearer to a SoC or a family than to an operator."""
+
+    def likeness(other: str) -> float:
+        return difflib.SequenceMatcher(None, name.lower(), other.lower()).ratio()
+
+    return max(likeness(other) for soc in socs() for other in (soc, soc_info(soc).short)) >= likeness(operator)
 
 
 def _show_soc(name: str, extra: dict[str, Any]) -> Record:
@@ -92,40 +146,16 @@ def _show_soc(name: str, extra: dict[str, Any]) -> Record:
         "source": info.source,
         **extra,
     }
-    return Record(
-        verb="targets", data=data, notes=tuple(say("{key}: {value}", "{key}: {value}", key=key, value=value) for key, value in data.items())
-    )
+    lines = [say("{key}: {value}", "{key}: {value}", key=key, value=_value(value)) for key, value in data.items()]
+    if info.caution is not None:
+        lines.append(say("caution: {fact}", "注意：{fact}", fact=info.caution))
+    return Record(verb="targets", data=data, notes=tuple(lines))
 
 
-def _show_operator(op: str, names: tuple[str, ...]) -> Record:
-    rows: list[dict[str, Any]] = []
-    for name in names:
-        target = find_target(name)
-        if target.soc.kernels is None:
-            continue
-        answer = support("", op, target.opset_max, target)
-        rows.append(
-            {
-                "soc": name,
-                "cann": target.cann,
-                "opset": target.opset_max,
-                "status": answer.status.value,
-                "engine": answer.engine,
-                "opsets": answer.opsets,
-                "evidence": list(answer.evidence),
-            }
-        )
-    lines = [
-        say(
-            "{soc:<18} {status:<20} parser at opset {opsets}",
-            "{soc:<18} {status:<20} 解析器支持的 opset：{opsets}",
-            soc=row["soc"],
-            status=row["status"],
-            opsets=row["opsets"] or "-",
-        )
-        for row in rows
-    ]
-    facts = rows[0]["evidence"] if rows else []
-    return Record(
-        verb="targets", data={"operator": op, "targets": rows}, notes=(*lines, *(say("{fact}", "{fact}", fact=fact) for fact in facts))
-    )
+def _value(value: Any) -> Text | str:
+    """A fact in words: numbers nobody published are said to be so."""
+    if value is None or value == []:
+        return say("not public", "未公开")
+    if isinstance(value, list):
+        return "; ".join(f"{item['text']} ({item['confidence']})" for item in value)
+    return str(value)

@@ -76,7 +76,7 @@ class Float64Island(ModelRule):
 
     Fix safety: safe within 1e-5 relative, proven on the user's model; refused when a constant does not fit float32.
 
-    Evidence: dtype lists of the AI Core kernels (facts/ops).
+    Evidence: dtype lists of the AI Core kernels (kernel tables of the CANN 8.1.RC1 toolkit).
     """
     DOC_ZH = """
     问题：存在双精度张量，通常是 Python 浮点数或 numpy 在两个 Cast 之间留下的一小段。
@@ -87,7 +87,7 @@ class Float64Island(ModelRule):
 
     修复安全性：相对误差 1e-5 以内为安全，并在用户的模型上证明；常量超出 float32 范围时拒绝改写。
 
-    依据：AI Core 算子的数据类型列表（facts/ops）。
+    依据：AI Core 算子的数据类型列表（CANN 8.1.RC1 工具包的算子信息库）。
     """
     EXAMPLES = (
         Example(

@@ -77,7 +77,7 @@ class Int64Interface(ModelRule):
 
     Fix safety: safe where the model itself proves the range (an index into an axis, a position, an extent, a constant). Otherwise unsafe: allow it with --unsafe DT301 if you know that the values fit 32 bits.
 
-    Evidence: facts/ops/seeds_crosscheck.json, claim "int64 not supported".
+    Evidence: the kernel tables of the CANN 8.1.RC1 toolkit (`jumar explain CL008`).
     """
     DOC_ZH = """
     问题：模型的输入或输出为 int64。
@@ -88,7 +88,7 @@ class Int64Interface(ModelRule):
 
     修复安全性：当模型自身能够证明取值范围时（轴上的索引、位置、长度、常量）为安全；否则为不安全：若确认取值可用 32 位表示，请用 --unsafe DT301 启用。
 
-    依据：facts/ops/seeds_crosscheck.json 中 "int64 not supported" 一条。
+    依据：CANN 8.1.RC1 工具包的算子信息库（`jumar explain CL008`）。
     """
     EXAMPLES = (
         Example(

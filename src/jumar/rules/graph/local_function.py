@@ -28,7 +28,7 @@ class LocalFunction(ModelRule):
 
     Fix safety: safe; equal in every element.
 
-    Evidence: parser key rule of facts/ops/onnx_frontend.json.
+    Evidence: the lookup by domain, opset and name in CANN's ONNX parser sources.
     """
     DOC_ZH = """
     问题：模型自带函数定义，并像算子一样调用它们。
@@ -39,7 +39,7 @@ class LocalFunction(ModelRule):
 
     修复安全性：安全；逐元素相等。
 
-    依据：facts/ops/onnx_frontend.json 中的解析键规则。
+    依据：CANN ONNX 解析器源码中按域、opset 和名称的查找规则。
     """
     EXAMPLES = (
         Example("""

@@ -209,9 +209,11 @@ class RedundantNode(ModelRule):
 def _twins(model: ir.Model) -> list[ir.Node]:
     """Nodes that repeat an earlier one: same operator, attributes and inputs (what the library's elimination pass merges)."""
     seen: set[object] = set()
-    found = []
+    found: list[ir.Node] = []
+    if model_opset(model) == 0:
+        return found
     for node in model.graph:
-        if node.op_type == "Constant" or model_opset(model) == 0 or _has_body(node) or _is_random(node):
+        if node.op_type == "Constant" or _has_body(node) or _is_random(node):
             continue
         key = (
             node.domain,
@@ -219,7 +221,7 @@ def _twins(model: ir.Model) -> list[ir.Node]:
             node.overload,
             tuple(_content(value) for value in node.inputs),
             len(node.outputs),
-            repr(sorted((name, repr(attribute.value)) for name, attribute in node.attributes.items())),
+            tuple(sorted((name, repr(attribute.value)) for name, attribute in node.attributes.items())),
         )
         if key in seen and not any(value.is_graph_output() for value in node.outputs):
             found.append(node)

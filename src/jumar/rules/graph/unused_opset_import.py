@@ -38,7 +38,7 @@ class UnusedOpsetImport(ModelRule):
 
     Fix safety: safe; equal in every element.
 
-    Evidence: public reports of E16005 (facts/toolchain/error_codes).
+    Evidence: public reports of ATC error E16005.
     """
     DOC_ZH = """
     问题：模型声明了没有任何节点使用的算子集（转换工具留下的 com.microsoft、ai.onnx.ml 等）。
@@ -49,7 +49,7 @@ class UnusedOpsetImport(ModelRule):
 
     修复安全性：安全；逐元素相等。
 
-    依据：E16005 的公开报告（facts/toolchain/error_codes）。
+    依据：关于 ATC 错误 E16005 的公开报告。
     """
     EXAMPLES = (
         Example("""

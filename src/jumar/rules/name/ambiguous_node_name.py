@@ -43,7 +43,7 @@ class AmbiguousNodeName(ModelRule):
 
     Fix safety: safe; equal in every element.
 
-    Evidence: facts/toolchain/atc_flags.json, --out_nodes and --customize_dtypes.
+    Evidence: the ATC guide, --out_nodes and --customize_dtypes.
     """
     DOC_ZH = """
     问题：节点没有名称，或与其他节点重名。
@@ -54,7 +54,7 @@ class AmbiguousNodeName(ModelRule):
 
     修复安全性：安全；逐元素相等。
 
-    依据：facts/toolchain/atc_flags.json 的 --out_nodes 与 --customize_dtypes。
+    依据：ATC 使用指南中的 --out_nodes 与 --customize_dtypes。
     """
     EXAMPLES = (
         Example("""

@@ -48,7 +48,7 @@ class IllegalName(ModelRule):
 
     Fix safety: safe; equal in every element.
 
-    Evidence: facts/toolchain/atc_flags.json, grammar of --input_shape and --out_nodes.
+    Evidence: the ATC guide, grammar of --input_shape and --out_nodes.
     """
     DOC_ZH = """
     问题：输入、输出或节点名中含有 ATC 选项的分隔符（`:` `;` `,`）、空格、引号或非 ASCII 字符。
@@ -59,7 +59,7 @@ class IllegalName(ModelRule):
 
     修复安全性：安全；逐元素相等。
 
-    依据：facts/toolchain/atc_flags.json 中 --input_shape 与 --out_nodes 的语法。
+    依据：ATC 使用指南中 --input_shape 与 --out_nodes 的语法。
     """
     EXAMPLES = (
         Example("""

@@ -30,7 +30,7 @@ class HardSwishNoKernel(NodeRule):
 
     Fix safety: safe within 1e-6 relative.
 
-    Evidence: facts/ops/onnx_soc_matrix.json; ONNX definition of HardSwish.
+    Evidence: the kernel tables of the CANN 8.1.RC1 toolkit; ONNX definition of HardSwish.
     """
     DOC_ZH = """
     问题：目标没有 HardSwish 的算子实现，或其 opset 上限无法解析它（HardSwish 自 opset 14 起存在）。
@@ -41,7 +41,7 @@ class HardSwishNoKernel(NodeRule):
 
     修复安全性：相对误差 1e-6 以内为安全。
 
-    依据：facts/ops/onnx_soc_matrix.json；HardSwish 的 ONNX 定义。
+    依据：CANN 8.1.RC1 工具包的算子信息库；HardSwish 的 ONNX 定义。
     """
     EXAMPLES = (
         Example(

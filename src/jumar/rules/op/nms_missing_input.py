@@ -36,7 +36,7 @@ class NmsMissingInput(NodeRule):
 
     Fix safety: safe; the same rows. Refused when max_output_boxes_per_class is absent: the standard then returns no rows, and no other number can be invented. On the device the output is padded with rows of -1 to max_output * batch * classes.
 
-    Evidence: facts/peers/observed.md, facts/ops/onnx_frontend.json.
+    Evidence: CANN's NonMaxSuppression parser plug-in and graph pass NonMaxSuppressionV6Fusion (sources); public reports of other converters.
     """
     DOC_ZH = """
     问题：NonMaxSuppression 只有五个输入中的两到四个，或 max_output_boxes_per_class 是计算得到的。
@@ -47,7 +47,7 @@ class NmsMissingInput(NodeRule):
 
     修复安全性：安全；输出行相同。缺少 max_output_boxes_per_class 时拒绝改写：按标准此时不返回任何行，不能臆造其他数值。设备上的输出以 -1 填充到 max_output * batch * classes 行。
 
-    依据：facts/peers/observed.md、facts/ops/onnx_frontend.json。
+    依据：CANN 的 NonMaxSuppression 解析插件与图优化 NonMaxSuppressionV6Fusion（源码）；其他转换工具的公开报告。
     """
     EXAMPLES = (
         Example(

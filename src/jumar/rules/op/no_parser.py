@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from ...case import Finding
-from ...targets import Status, Support
+from ...targets import Status, Support, package_hint
 from ...text import say
 from ..base import Context, SupportRule, operator_name
 
@@ -25,7 +25,7 @@ class NoParser(SupportRule):
 
     Fix safety: there is no general rewrite; rules for single operators offer theirs.
 
-    Evidence: the parser plug-in sources of eight CANN states.
+    Evidence: the parser plug-in sources of eight CANN states; where an operator comes from is in data/packages.json.
     """
     DOC_ZH = """
     问题：在所有已知的 CANN 版本中，ATC 的 ONNX 解析器都没有注册该算子。
@@ -36,7 +36,7 @@ class NoParser(SupportRule):
 
     修复安全性：没有通用的改写；针对单个算子的规则各有自己的改写。
 
-    依据：八个 CANN 版本的解析插件源码。
+    依据：八个 CANN 版本的解析插件源码；算子的来源见 data/packages.json。
     """
 
     def describe(self, node: ir.Node, answer: Support, ctx: Context) -> Finding:
@@ -48,7 +48,8 @@ class NoParser(SupportRule):
                 op=operator_name(node),
             ),
             say("ATC stops with E16002/E19010 and makes no .om", "ATC 会以 E16002/E19010 终止，不生成 .om"),
-            say("replace the operator before export, or run it on the host", "请在导出前替换该算子，或在主机侧执行"),
+            package_hint(node.domain, node.op_type)
+            or say("replace the operator before export, or run it on the host", "请在导出前替换该算子，或在主机侧执行"),
             node=node,
             evidence=answer.evidence,
         )

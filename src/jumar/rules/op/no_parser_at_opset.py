@@ -46,7 +46,7 @@ class NoParserAtOpset(SupportRule):
                 "`{node}`：{op} 在 opset {opset} 没有解析器，仅支持 {opsets}",
                 node=node.name or node.op_type,
                 op=operator_name(node),
-                opset=ctx.judged_opset,
+                opset=ctx.opset_of(node.domain),
                 opsets=answer.opsets,
             ),
             say("ATC matches the opset exactly, without falling back", "ATC 精确匹配 opset，不会回退"),

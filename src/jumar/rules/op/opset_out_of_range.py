@@ -30,7 +30,7 @@ class OpsetOutOfRange(ModelRule):
 
     Fix safety: safe within 1e-6 relative; refused, naming the node, when one cannot be expressed.
 
-    Evidence: facts/ops/onnx_frontend.json, key rule; ONNX operator schemas.
+    Evidence: the lookup by domain, opset and name in CANN's ONNX parser sources; ONNX operator schemas.
     """
     DOC_ZH = """
     问题：模型的 opset 高于目标的上限或低于其下限。
@@ -41,7 +41,7 @@ class OpsetOutOfRange(ModelRule):
 
     修复安全性：相对误差 1e-6 以内为安全；若某个节点无法表示，则拒绝并指明该节点。
 
-    依据：facts/ops/onnx_frontend.json 的解析键规则；ONNX 算子定义。
+    依据：CANN ONNX 解析器源码中按域、opset 和名称的查找规则；ONNX 算子定义。
     """
     EXAMPLES = (
         Example(

@@ -48,7 +48,7 @@ class TopKComputedK(ModelRule):
 
     Fix safety: safe; equal in every element. A K that depends on input values is refused: ask for a constant at export.
 
-    Evidence: facts/ops/seeds_crosscheck.json, claim "TopK dynamic K unsupported".
+    Evidence: the graph pass TopKFusionPass and the kernel tables of the CANN 8.1.RC1 toolkit (`jumar explain CL015`).
     """
     DOC_ZH = """
     问题：TopK 的 K 是计算得到的（常见的是 min(100, 锚框数)），或是模型的输入。
@@ -59,7 +59,7 @@ class TopKComputedK(ModelRule):
 
     修复安全性：安全；逐元素相等。K 依赖输入数据时拒绝改写：请在导出时使用常量。
 
-    依据：facts/ops/seeds_crosscheck.json 中 "TopK dynamic K unsupported" 一条。
+    依据：图优化 TopKFusionPass 与 CANN 8.1.RC1 工具包的算子信息库（`jumar explain CL015`）。
     """
     EXAMPLES = (
         Example(

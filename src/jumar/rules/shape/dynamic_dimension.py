@@ -43,7 +43,7 @@ class DynamicDimension(ModelRule):
 
     Fix safety: safe; only the declared shapes change, and the pinned model equals the original in every element on inputs of that shape.
 
-    Evidence: facts/toolchain/atc_flags.json, --input_shape.
+    Evidence: the ATC guide, --input_shape.
     """
     DOC_ZH = """
     问题：输入的某些维度没有具体数值（符号化的 batch、高、宽）。
@@ -54,7 +54,7 @@ class DynamicDimension(ModelRule):
 
     修复安全性：安全；只改变声明的形状，在该形状的输入上与原模型逐元素相等。
 
-    依据：facts/toolchain/atc_flags.json 的 --input_shape。
+    依据：ATC 使用指南中的 --input_shape。
     """
     EXAMPLES = (
         Example(
