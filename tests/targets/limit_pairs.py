@@ -152,7 +152,7 @@ PAIRS: list[Pair] = [
     ("MatMul", "operands of 1 to 6", node("MatMul", of_rank(2), of_rank(7)), node("MatMul", of_rank(6), of_rank(6))),
     attribute("GlobalLpPool", "p is not read", {"p": 3}, {"p": 2}),
     attribute("TfIdfVectorizer", "none of its", {"mode": "TF"}, {}),
-    attribute("Cast", "the parser has no", {"to": 8}, {"to": 1}),
+    attribute("Cast", "the parser refuses target types", {"to": 8}, {"to": 1}),
     attribute("RandomNormal", "dtype", {"dtype": 16}, {}),
     attribute("RandomNormalLike", "dtype", {"dtype": 16}, {}),
     attribute("RandomUniformLike", "dtype", {"dtype": 16}, {}),

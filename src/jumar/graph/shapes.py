@@ -56,7 +56,9 @@ def _inferred(model: ir.Model) -> onnx.GraphProto:
         # A tensor that is elsewhere is written by its type and shape alone. (To clone the model for this takes as long as all the rest.)
         for value, tensor in held.items():
             if tensor.nbytes > _WEIGHT_LIMIT:
-                value.const_value = ir.ExternalTensor("elsewhere", 0, 0, tensor.dtype, shape=ir.Shape(tensor.shape.numpy()), name=value.name or "")
+                value.const_value = ir.ExternalTensor(
+                    "elsewhere", 0, 0, tensor.dtype, shape=ir.Shape(tensor.shape.numpy()), name=value.name or ""
+                )
             elif isinstance(tensor, ir.ExternalTensor):
                 value.const_value = ir.tensor(tensor.numpy(), dtype=tensor.dtype, name=value.name)
         proto = ir.to_proto(model)
