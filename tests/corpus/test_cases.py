@@ -15,13 +15,13 @@ FOUND: list[tuple[str, str, set[tuple[str, str, str | None]] | str]] = [
     ("dtype-bf16", "bf16", {("OP107", "error", "MatMul")}),
     ("dtype-int64-hash-overflow", "hash", {("DT301", "warning", None), ("OP107", "error", "Mod")}),
     ("dtype-int64-io", "int64io", {("DT301", "warning", None)}),
-    ("dtype-string-input", "string", {("OP101", "error", "ai.onnx.ml::LabelEncoder")}),
+    ("dtype-string-input", "string", {("OP101", "error", "ai.onnx.ml::LabelEncoder"), ("DT304", "error", None)}),
     ("op-activation-family", "acts", {("OP202", "error", "HardSwish"), ("OP102", "error", "Mish"), ("OP110", "error", None)}),
     ("op-attention-rmsnorm-opset23", "attn_mask", {("OP101", "error", "Attention"), ("OP110", "error", None)}),
     ("op-attention-rmsnorm-opset23", "attn_causal", {("OP101", "error", "Attention"), ("OP110", "error", None)}),
     ("op-attention-rmsnorm-opset23", "rmsnorm", {("OP101", "error", "RMSNormalization"), ("OP110", "error", None)}),
     # Its bool operators have kernels on every SoC.
-    ("op-bool-logic-where", "logic", set()),
+    ("op-bool-logic-where", "logic", {("DT303", "warning", None)}),
     (
         "op-com-microsoft-fused",
         "ort_fused",
@@ -61,9 +61,9 @@ FOUND: list[tuple[str, str, set[tuple[str, str, str | None]] | str]] = [
     ("op-unused-domains", "unused_domain", {("GR502", "warning", None)}),
     ("shape-name-collisions", "passthrough", {("NM402", "error", None)}),
     ("shape-name-collisions", "dup_mean", "single static assignment"),
-    ("shape-name-collisions", "dup_nodes", {("NM403", "info", None)}),
+    ("shape-name-collisions", "dup_nodes", {("NM403", "warning", None)}),
     # No rule speaks of inputs and outputs of rank 0 yet.
-    ("shape-scalar-io", "scalar", set()),
+    ("shape-scalar-io", "scalar", {("SH203", "warning", None)}),
 ]
 
 

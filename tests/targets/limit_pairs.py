@@ -62,6 +62,9 @@ def shared() -> list[Pair]:
 
 PAIRS: list[Pair] = [
     *shared(),
+    ("NonZero", "its output size", node("NonZero", ANY), node("NonZero", constant(1))),
+    ("Unique", "its output size", node("Unique", ANY), node("Unique", constant(1))),
+    ("Compress", "its output size", node("Compress", ANY, ANY), node("Compress", ANY, constant(1))),
     attribute("AveragePool", "count_include_pad", {"count_include_pad": 1, "pads": [0, 1]}, {"count_include_pad": 1, "pads": [0, 0]}),
     attribute("BitShift", "direction", {}, {"direction": "LEFT"}),
     ("Clip", "both min and max", node("Clip", ANY, ABSENT, ABSENT), node("Clip", ANY, ABSENT, constant(6.0))),

@@ -65,11 +65,21 @@ class AmbiguousNodeName(ModelRule):
 
     def check(self, ctx: Context) -> Iterator[Finding]:
         nodes = _ambiguous(ctx.model)
+        doubled = [node.name for node in nodes if node.name]
         if nodes:
             yield self.finding(
-                say("{count} nodes have no name of their own", "{count} 个节点没有唯一的名称", count=len(nodes)),
+                say("{count} nodes have no name of their own", "{count} 个节点没有唯一的名称", count=len(nodes))
+                if not doubled
+                else say(
+                    "{count} nodes have no name of their own; `{name}` is used twice",
+                    "{count} 个节点没有唯一的名称；`{name}` 被重复使用",
+                    count=len(nodes),
+                    name=doubled[0],
+                ),
                 say("ATC's logs and options find nodes by name", "ATC 的日志和选项按名称查找节点"),
                 say("name them", "请为其命名"),
+                # A missing name is replaced by the tools; a doubled one points to the wrong node.
+                severity="warning" if doubled else "info",
             )
 
     def rewrite(self, model: ir.Model, ctx: Context) -> Change | None:

@@ -52,7 +52,8 @@ class ComputedShape(ModelRule):
             y = Reshape(x, target)
         }
         """),
-        Example("""
+        Example(
+            """
         <ir_version: 8, opset_import: ["" : OPSET]>
         agraph (float[7] x) => (float[7] y)
         <int64[1] minus = {-1}> {
@@ -64,7 +65,9 @@ class ComputedShape(ModelRule):
             index = Reshape(found, minus)
             y = Gather(x, index)
         }
-        """),
+        """,
+            also=("OP112",),
+        ),
     )
 
     def check(self, ctx: Context) -> Iterator[Finding]:
