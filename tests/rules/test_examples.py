@@ -166,3 +166,21 @@ def test_support_rules_cover_every_answer_that_is_a_problem() -> None:
 
     covered = {rule.status for rule in all_rules() if isinstance(rule, SupportRule)}
     assert covered == set(Status) - {Status.SUPPORTED, Status.NO_KERNEL_NEEDED}
+
+
+@pytest.mark.parametrize(
+    ("body", "fires"),
+    [
+        ("y = Add(x, big)", True),
+        ("y = Mul(x, big)", True),
+        ("y = Where(c, x, big)", True),
+        ("y = Min(x, big)", False),
+        ("y = Clip(x, , big)", False),
+        ("y = BatchNormalization(x, one, one, one, big)", False),
+    ],
+)
+def test_only_a_constant_that_is_computed_with_overflows_float16(body: str, fires: bool) -> None:
+    header = '<ir_version: 8, opset_import: ["" : 13]> agraph (float[1,1] x, bool[1,1] c) => (float[1,1] y) <float[1] big = {1.0e8}, float[1] one = {1.0}>'
+    big_or_scalar = header.replace("float[1] big = {1.0e8}", "float big = {1.0e8}") if "Clip" in body else header
+    record = check(ir.from_onnx_text(f"{big_or_scalar} {{ {body} }}"), soc="Ascend310P3").record
+    assert any(finding.code == "DT303" for finding in record.findings) == fires

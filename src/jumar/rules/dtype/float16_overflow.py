@@ -13,6 +13,9 @@ from ...text import say
 from ..base import Context, Example, ModelRule
 
 LARGEST = float(np.finfo(np.float16).max)
+# Where a float16 infinity changes the result. Bounds (Clip, Max, Min) mean the same as infinities, and the statistics of a
+# BatchNormalization stay float32 or are folded into the weights before anything is rounded.
+_COMPUTES = frozenset(("Add", "Conv", "Div", "Gemm", "MatMul", "Mul", "PRelu", "Pow", "Sub", "Where"))
 _LOOKED_AT = 4096
 """Elements; masks and scales are small, and weights are not read here."""
 
@@ -21,7 +24,7 @@ def _overflowing(model: ir.Model) -> list[tuple[str, float]]:
     """Place and value of small float constants that are finite in their own type and infinite in float16."""
     found: dict[str, float] = {}
     for node in all_nodes(model):
-        for value in node.inputs:
+        for value in node.inputs if node.op_type in _COMPUTES else ():
             tensor = None if value is None else value.const_value
             if (
                 value is None
@@ -47,7 +50,7 @@ class Float16Overflow(ModelRule):
     since = "0.1"
     severity = "warning"
     DOC_EN = """
-    What: a constant is larger than 65504 in magnitude, usually the -1e9 of an attention mask.
+    What: a constant that is added, multiplied or selected is larger than 65504 in magnitude, usually the -1e9 of an attention mask.
 
     Why on Ascend: ATC's default precision mode computes in float16, where it becomes an infinity; a row that is masked everywhere then gives NaN.
 
@@ -58,7 +61,7 @@ class Float16Overflow(ModelRule):
     Evidence: IEEE 754 binary16; ATC's default --precision_mode_v2=fp16.
     """
     DOC_ZH = """
-    问题：某个常量的绝对值大于 65504，通常是注意力掩码中的 -1e9。
+    问题：参与加、乘或选择的某个常量绝对值大于 65504，通常是注意力掩码中的 -1e9。
 
     在昇腾上的原因：ATC 默认以 float16 计算，它会变成无穷大；整行都被屏蔽时结果为 NaN。
 
