@@ -120,3 +120,23 @@ def test_a_piece_is_proven_on_captured_tensors(prover: Prover, interface: Interf
 def test_nothing_captured_proves_nothing(prover: Prover) -> None:
     piece = model_of("agraph (float[2] a) => (float[2] y) { y = Neg(a) }")
     assert not prover.prove_piece(piece, piece, [], 1.0).passed
+
+
+def test_a_weight_that_comes_where_a_computed_tensor_was_is_proven_exactly(evaluator: Evaluator) -> None:
+    """ONNX Runtime prepacks constant weights and then rounds differently; the structure is the same and must be proven so."""
+    weights = np.random.default_rng(0).standard_normal((300, 300)).astype(np.float32)
+
+    def model(hidden: bool, factor: float = 1.0) -> ir.Model:
+        text = "w2 = Identity(w) y = MatMul(x, w2)" if hidden else "y = MatMul(x, w)"
+        built = model_of(f"agraph (float[7,300] x, float[300,300] w) => (float[7,300] y) {{ {text} }}")
+        value = built.graph.inputs.pop(1)
+        value.const_value = ir.tensor(weights * np.float32(factor), name="w")
+        built.graph.register_initializer(value)
+        return built
+
+    original = model(hidden=True)
+    feeds = FeedSet(({"x": np.random.default_rng(1).standard_normal((7, 300)).astype(np.float32)},), "test")
+    prover = Prover(original, evaluator, feeds)
+    ports = Interface.of(original)
+    assert not prover.prove_model(model(hidden=False, factor=1.01), ports, 0.0).passed
+    assert prover.prove_model(model(hidden=False), ports, 0.0).passed
