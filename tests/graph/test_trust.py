@@ -113,3 +113,15 @@ def test_inference_that_takes_too_long_means_unknown_shapes(relu: Path, monkeypa
     record = check(relu, soc="Ascend310P3", shapes={"x": (2, 3)}).record
     assert record.verdict == "ready"
     assert len(asked) >= 1
+
+
+def test_an_opset_older_than_the_operators_is_named_with_the_one_they_need(tmp_path: Path) -> None:
+    node = helper.make_node("LayerNormalization", ["x", "s"], ["y"], name="n")
+    values = [helper.make_tensor_value_info(name, 1, [2, 3] if name != "s" else [3]) for name in ("x", "s", "y")]
+    model = helper.make_model(
+        helper.make_graph([node], "g", values[:2], values[2:]), opset_imports=[helper.make_opsetid("", 11)], ir_version=8
+    )
+    with pytest.raises(ModelError, match="exist only from opset 17 on"):
+        load(saved(model, tmp_path))
+    model.opset_import[0].version = 17
+    load(saved(model, tmp_path))

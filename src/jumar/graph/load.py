@@ -13,7 +13,7 @@ from ..text import Text, say
 from . import native
 from .digest import file_sha256
 from .sparse import make_dense
-from .trust import check_content, check_external_data, external_tensors
+from .trust import all_protos, check_content, check_external_data, external_tensors
 from .walk import all_nodes, model_opset
 
 _EXPECTED = say("expected an ONNX model (binary protobuf)", "应为 ONNX 模型（二进制 protobuf）")
@@ -156,8 +156,25 @@ def _run_checker(proto: onnx.ModelProto, path: Path) -> None:
                 "应为有效的 ONNX 模型（opset 声明：{imports}）",
                 imports=", ".join(f"{item.domain or 'ai.onnx'} {item.version}" for item in proto.opset_import) or "none",
             ),
-            _EXPORT_AGAIN,
+            _opset_remedy(proto) or _EXPORT_AGAIN,
         )
+
+
+def _opset_remedy(proto: onnx.ModelProto) -> Text | None:
+    """What to do when the declared opset is older than an operator of the model: a tool has probably overwritten it."""
+    declared = next((item.version for item in proto.opset_import if item.domain in ("", "ai.onnx")), 0)
+    first: dict[str, int] = {}
+    for schema in onnx.defs.get_all_schemas_with_history():
+        if schema.domain == "":
+            first[schema.name] = min(schema.since_version, first.get(schema.name, schema.since_version))
+    needed = max((first.get(node.op_type, 0) for node in all_protos(proto) if node.domain in ("", "ai.onnx")), default=0)
+    if needed <= declared:
+        return None
+    return say(
+        "its operators exist only from opset {needed} on: a tool probably overwrote the opset; set it back or export again",
+        "其中的算子自 opset {needed} 起才存在：很可能有工具改写了 opset；请改回或重新导出",
+        needed=needed,
+    )
 
 
 def _first_line(error: BaseException) -> str:

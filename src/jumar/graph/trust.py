@@ -183,7 +183,7 @@ def check_content(proto: onnx.ModelProto, path: Path) -> None:
                     shape=shape,
                 )
             )
-    for node in _all_nodes(proto):
+    for node in all_protos(proto):
         if not all(isinstance(name, str) for name in _names(node)) or not all(_is_text(value) for value in _strings(node)):
             raise bad(
                 say(
@@ -215,7 +215,8 @@ def _is_text(value: bytes) -> bool:
     return True
 
 
-def _all_nodes(proto: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
+def all_protos(proto: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
+    """Every node of graphs, bodies and functions."""
     waiting: list[Iterable[onnx.NodeProto]] = [proto.graph.node, *(function.node for function in proto.functions)]
     while waiting:
         for node in waiting.pop():
@@ -247,7 +248,7 @@ def _model_names(proto: onnx.ModelProto) -> Iterator[str | bytes]:
 
 def _all_graphs(proto: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
     yield proto.graph
-    for node in _all_nodes(proto):
+    for node in all_protos(proto):
         for attribute in node.attribute:
             if attribute.HasField("g"):
                 yield attribute.g
