@@ -25,7 +25,7 @@ def fold_constants(model: ir.Model, evaluator: Evaluator, limit: int = DEFAULT_F
 
     Args:
         limit: bytes a single result may have beyond the size of the constants it is made from.
-        within: fold only these tensors (by name) and what they need; None folds all.
+        within: fold only these tensors (by name), each of which needs its own sources among them; None folds all.
 
     Returns:
         The names of the tensors that became constants.

@@ -37,7 +37,7 @@ def encode_kernels(table: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> tupl
                 for item in kernel["inputs"]
             ]
             flags = "".join(letter for letter, key in _FLAGS if kernel.get(key))
-            ops.setdefault(name, {})[letter] = [] if letter == "T" else [inputs, flags]
+            ops.setdefault(name, {})[letter] = [inputs, flags]
     return vocabulary, ops
 
 

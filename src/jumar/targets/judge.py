@@ -204,10 +204,12 @@ def _dtype_answers(node: NodeFacts, opset: int, target: Target, base: Support) -
             continue
         dtype = _DTYPES.get(item.dtype, item.dtype.lower())
         core, core_takes = _taken_by(kernels, carriers, "A", index, dtype)
-        cpu, cpu_takes = _taken_by(kernels, carriers, "C", index, dtype)
+        # The AI CPU has two libraries; what either takes runs there.
+        on_cpu = [_taken_by(kernels, carriers, engine, index, dtype) for engine in "CT"]
+        cpu, cpu_takes = any(taken for taken, _ in on_cpu), frozenset().union(*(takes for _, takes in on_cpu))
         if core or (cpu and base.engine == "aicpu"):
             continue
-        words = {"index": index, "dtype": dtype, "taken": ", ".join(sorted(core_takes or cpu_takes))}
+        words = {"index": index, "dtype": dtype, "taken": ", ".join(sorted(core_takes if cpu else core_takes | cpu_takes))}
         evidence = (f"{kernels.cann} {kernels.soc}: {'/'.join(carriers)} input {index} takes {words['taken']} ({kernels.source})",)
         if cpu:
             reason = say(

@@ -138,10 +138,12 @@ def _taken(kernels: KernelTable, ir: str, engine: str, index: int) -> frozenset[
     # A variadic operator lists its one input once.
     index = min(index, len(inputs) - 1)
     name, listed, _ = inputs[index]
-    if not listed:
+    chosen = not listed
+    if chosen:
         listed = _upper_bound(ir, name, index)
-        if not kernels.has_bfloat16:
-            listed -= {"bfloat16"}
+    if (chosen or engine == "T") and not kernels.has_bfloat16:
+        # Neither the code that chooses dtypes nor the TensorFlow library is of one SoC: both name a type that this one has not.
+        listed -= {"bfloat16"}
     return listed
 
 

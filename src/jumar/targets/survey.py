@@ -138,7 +138,7 @@ def _forms(ir: str) -> tuple[str, ...]:
 
 
 def _kernel_types(kernels: KernelTable, ir: str, of: str) -> Iterable[KernelTypes]:
-    engines: tuple[tuple[str, Literal["aicore", "aicpu"]], ...] = (("A", "aicore"), ("C", "aicpu"))
+    engines: tuple[tuple[str, Literal["aicore", "aicpu"]], ...] = (("A", "aicore"), ("C", "aicpu"), ("T", "aicpu"))
     for letter, engine in engines:
         if letter not in kernels.engines(ir):
             continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 
 import onnx_ir as ir
 
@@ -62,8 +63,7 @@ def examine(case: Case, context: Context | None = None) -> Case:
     general, placement = _support_findings(nodes, covered, ctx)
     whole = [finding for rule in all_rules() if isinstance(rule, ModelRule) for finding in rule.check(ctx)]
     findings = sorted([*whole, *specific, *general], key=lambda item: (_RANK[item.severity], item.code))
-    record = case.record
-    return case.replace(record=record.extend(placement=placement).extend(findings=tuple(findings)))
+    return case.replace(record=replace(case.record, placement=placement, findings=tuple(findings)))
 
 
 def _node_findings(nodes: Iterable[ir.Node], ctx: Context) -> tuple[list[Finding], set[ir.Node]]:
