@@ -206,9 +206,19 @@ class SupportRule(Rule):
 
     status: ClassVar[Status]
 
-    @abstractmethod
+    why: ClassVar[Text]
+    remedy: ClassVar[Text]
+
     def describe(self, node: ir.Node, answer: Support, ctx: Context) -> Finding:
-        """The finding for a node that got this answer."""
+        """The finding for a node that got this answer: the answer's own reason, unless a rule has better words."""
+        message = say(
+            "`{node}`: {op}: {reason}",
+            "`{node}`：{op}：{reason}",
+            node=node.name or node.op_type,
+            op=operator_name(node),
+            reason=answer.reason or say("no reason given", "未说明原因"),
+        )
+        return self.finding(message, self.why, self.remedy, node=node, evidence=answer.evidence)
 
 
 def operator_name(node: ir.Node) -> str:

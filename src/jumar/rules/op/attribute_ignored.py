@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import onnx_ir as ir
-
-from ...case import Finding
-from ...targets import Status, Support
+from ...targets import Status
 from ...text import say
-from ..base import Context, SupportRule, operator_name
+from ..base import SupportRule
 
 
 class AttributeIgnored(SupportRule):
@@ -38,18 +35,5 @@ class AttributeIgnored(SupportRule):
 
     依据：检查结果中注明该事实的来源。
     """
-
-    def describe(self, node: ir.Node, answer: Support, ctx: Context) -> Finding:
-        return self.finding(
-            say(
-                "`{node}`: {op}: {reason}",
-                "`{node}`：{op}：{reason}",
-                node=node.name or node.op_type,
-                op=operator_name(node),
-                reason=answer.reason or say("no reason given", "未说明原因"),
-            ),
-            say("the compiled model would be wrong without a word", "编译后的模型会静默地给出错误结果"),
-            say("express it without this attribute", "请改用不依赖该属性的表示"),
-            node=node,
-            evidence=answer.evidence,
-        )
+    why = say("the compiled model would be wrong without a word", "编译后的模型会静默地给出错误结果")
+    remedy = say("express it without this attribute", "请改用不依赖该属性的表示")

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import onnx_ir as ir
-
-from ...case import Finding
-from ...targets import Status, Support
+from ...targets import Status
 from ...text import say
-from ..base import Context, SupportRule, operator_name
+from ..base import SupportRule
 
 
 class DtypeNotTaken(SupportRule):
@@ -38,18 +35,5 @@ class DtypeNotTaken(SupportRule):
 
     依据：目标 CANN 工具包中的算子信息库。只在解析器将节点解析为单个算子时判断；常量在构图时转换。
     """
-
-    def describe(self, node: ir.Node, answer: Support, ctx: Context) -> Finding:
-        return self.finding(
-            say(
-                "`{node}`: {op}: {reason}",
-                "`{node}`：{op}：{reason}",
-                node=node.name or node.op_type,
-                op=operator_name(node),
-                reason=answer.reason or say("no reason given", "未说明原因"),
-            ),
-            say("no engine of this SoC has a kernel for this data type", "该 SoC 没有引擎支持此数据类型"),
-            say("cast the input to a type that is taken", "请将该输入转换为受支持的类型"),
-            node=node,
-            evidence=answer.evidence,
-        )
+    why = say("no engine of this SoC has a kernel for this data type", "该 SoC 没有引擎支持此数据类型")
+    remedy = say("cast the input to a type that is taken", "请将该输入转换为受支持的类型")

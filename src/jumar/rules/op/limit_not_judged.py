@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import onnx_ir as ir
-
-from ...case import Finding
-from ...targets import Status, Support
+from ...targets import Status
 from ...text import say
-from ..base import Context, SupportRule, operator_name
+from ..base import SupportRule
 
 
 class LimitNotJudged(SupportRule):
@@ -38,18 +35,5 @@ class LimitNotJudged(SupportRule):
 
     依据：检查结果中注明该限制的来源。
     """
-
-    def describe(self, node: ir.Node, answer: Support, ctx: Context) -> Finding:
-        return self.finding(
-            say(
-                "`{node}`: {op}: {reason}",
-                "`{node}`：{op}：{reason}",
-                node=node.name or node.op_type,
-                op=operator_name(node),
-                reason=answer.reason or say("no reason given", "未说明原因"),
-            ),
-            say("unknown is not supported", "未知不等于支持"),
-            say("pin the input shapes with --shape", "请用 --shape 固定输入形状"),
-            node=node,
-            evidence=answer.evidence,
-        )
+    why = say("unknown is not supported", "未知不等于支持")
+    remedy = say("pin the input shapes with --shape", "请用 --shape 固定输入形状")

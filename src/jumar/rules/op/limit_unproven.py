@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import onnx_ir as ir
-
-from ...case import Finding
-from ...targets import Status, Support
+from ...targets import Status
 from ...text import say
-from ..base import Context, SupportRule, operator_name
+from ..base import SupportRule
 
 
 class LimitUnproven(SupportRule):
@@ -38,18 +35,5 @@ class LimitUnproven(SupportRule):
 
     依据：检查结果中注明该限制的来源。
     """
-
-    def describe(self, node: ir.Node, answer: Support, ctx: Context) -> Finding:
-        return self.finding(
-            say(
-                "`{node}`: {op}: {reason}",
-                "`{node}`：{op}：{reason}",
-                node=node.name or node.op_type,
-                op=operator_name(node),
-                reason=answer.reason or say("no reason given", "未说明原因"),
-            ),
-            say("documents and code do not settle what happens", "文档与代码均无法确定其结果"),
-            say("compare the compiled model's outputs, or keep to the documented form", "请比较编译后模型的输出，或使用文档规定的形式"),
-            node=node,
-            evidence=answer.evidence,
-        )
+    why = say("documents and code do not settle what happens", "文档与代码均无法确定其结果")
+    remedy = say("compare the compiled model's outputs, or keep to the documented form", "请比较编译后模型的输出，或使用文档规定的形式")

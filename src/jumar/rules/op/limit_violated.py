@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import onnx_ir as ir
-
-from ...case import Finding
-from ...targets import Status, Support
+from ...targets import Status
 from ...text import say
-from ..base import Context, SupportRule, operator_name
+from ..base import SupportRule
 
 
 class LimitViolated(SupportRule):
@@ -38,18 +35,5 @@ class LimitViolated(SupportRule):
 
     依据：检查结果中注明该限制的来源与可信度。
     """
-
-    def describe(self, node: ir.Node, answer: Support, ctx: Context) -> Finding:
-        return self.finding(
-            say(
-                "`{node}`: {op}: {reason}",
-                "`{node}`：{op}：{reason}",
-                node=node.name or node.op_type,
-                op=operator_name(node),
-                reason=answer.reason or say("no reason given", "未说明原因"),
-            ),
-            say("ATC refuses this form", "ATC 会拒绝这种形式"),
-            say("change the form before export", "请在导出前改变其形式"),
-            node=node,
-            evidence=answer.evidence,
-        )
+    why = say("ATC refuses this form", "ATC 会拒绝这种形式")
+    remedy = say("change the form before export", "请在导出前改变其形式")
