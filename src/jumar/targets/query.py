@@ -91,6 +91,29 @@ def _family(name: str, families: dict[str, list[str]]) -> list[str]:
     return next((members for short, members in families.items() if short.lower() == name.lower()), [])
 
 
+def _profile(profile: str, soc: str | None) -> dict[str, Any]:
+    """The named profile; a SoC named beside it must be the same."""
+    found = profiles().get(profile)
+    if found is None:
+        raise TargetError(
+            say("`{name}` is not a target profile", "`{name}` 不是目标配置名", name=profile),
+            say("expected one of: {known}", "应为其中之一：{known}", known=", ".join(profiles())),
+            say("or name the SoC with --soc", "或用 --soc 指定 SoC"),
+        )
+    if soc is not None and soc != found["soc"]:
+        raise TargetError(
+            say(
+                "--soc {soc} and --target {name} name two SoCs",
+                "--soc {soc} 与 --target {name} 指向两个不同的 SoC",
+                soc=soc,
+                name=profile,
+            ),
+            say("{name} is {other}", "{name} 对应 {other}", name=profile, other=found["soc"]),
+            say("give one of them", "请只给出其中一个"),
+        )
+    return found
+
+
 def find_target(soc: str | None = None, *, profile: str | None = None, cann: str | None = None, opset_max: int | None = None) -> Target:
     """Build a target from the command line's three options.
 
@@ -99,24 +122,7 @@ def find_target(soc: str | None = None, *, profile: str | None = None, cann: str
     """
     note = None
     if profile is not None:
-        found = profiles().get(profile)
-        if found is None:
-            raise TargetError(
-                say("`{name}` is not a target profile", "`{name}` 不是目标配置名", name=profile),
-                say("expected one of: {known}", "应为其中之一：{known}", known=", ".join(profiles())),
-                say("or name the SoC with --soc", "或用 --soc 指定 SoC"),
-            )
-        if soc is not None and soc != found["soc"]:
-            raise TargetError(
-                say(
-                    "--soc {soc} and --target {name} name two SoCs",
-                    "--soc {soc} 与 --target {name} 指向两个不同的 SoC",
-                    soc=soc,
-                    name=profile,
-                ),
-                say("{name} is {other}", "{name} 对应 {other}", name=profile, other=found["soc"]),
-                say("give one of them", "请只给出其中一个"),
-            )
+        found = _profile(profile, soc)
         soc = found["soc"]
         note = say(
             "confidence {confidence}: {source}",
