@@ -97,11 +97,16 @@ def test_a_cnn_or_transformer_is_not_blocked(name: str, hydrated: Callable[[str]
 
 
 @pytest.mark.parametrize(
-    "name", ["yolo_like__ts11", *(pytest.param(name, marks=pytest.mark.slow) for name in ("tv_deeplabv3_mnv3__ts11", "tv_swin_t__ts11"))]
+    ("name", "before"),
+    [
+        ("yolo_like__ts11", "blocked"),
+        pytest.param("tv_deeplabv3_mnv3__ts11", "blocked", marks=pytest.mark.slow),
+        pytest.param("tv_swin_t__ts11", "warnings", marks=pytest.mark.slow),  # its int64 Mod falls to the AI CPU
+    ],
 )
-def test_what_its_exporter_left_computed_is_not_blocked_once_folded(name: str, hydrated: Callable[[str], Path]) -> None:
-    """TorchScript computes sizes and grids from shapes; before folding, their int64 and double arithmetic is refused with reason."""
-    assert check(hydrated(name), soc=SOC).record.verdict == "blocked"
+def test_what_its_exporter_left_computed_is_not_blocked_once_folded(name: str, before: str, hydrated: Callable[[str], Path]) -> None:
+    """TorchScript computes sizes and grids from shapes; before folding, that arithmetic is refused or slow, with reason."""
+    assert check(hydrated(name), soc=SOC).record.verdict == before
     assert fix(hydrated(name), soc=SOC).record.verdict in ("ready", "warnings")
 
 
