@@ -37,6 +37,7 @@ _HOME = {
     "list_targets": "verbs.targets",
     "migrate": "verbs.migrate",
     "show_target": "verbs.targets",
+    "simplify": "verbs.simplify",
     "verify": "verbs.verify",
 }
 
@@ -67,6 +68,7 @@ __all__ = [
     "list_targets",
     "migrate",
     "show_target",
+    "simplify",
     "verify",
 ]
 
@@ -89,6 +91,7 @@ if TYPE_CHECKING:
     from .verbs.explain import explain
     from .verbs.fix import fix
     from .verbs.migrate import migrate
+    from .verbs.simplify import simplify
     from .verbs.targets import list_targets, show_target
     from .verbs.targets_diff import diff_targets
     from .verbs.targets_import import import_targets

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 SCHEMA = 1
 
 Severity = Literal["error", "warning", "info"]
+Measure = Literal["max_rel", "max_scaled"]
 FixKind = Literal["safe", "unsafe", "none"]
 Origin = Literal["device", "simulator", "reference", "estimate"]
 Verdict = Literal["ready", "warnings", "blocked"]
@@ -109,7 +110,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Proof:
-    """A numerical comparison. ``bound`` is the allowed ``max_rel`` (0 = bit-equal values); see ``proof.metrics``."""
+    """A numerical comparison. ``bound`` is the allowed value of the ``measure`` (0 = equal values); see ``proof.metrics``."""
 
     cases: int
     max_abs: float
@@ -118,9 +119,11 @@ class Proof:
     bound: float
     passed: bool
     reason: Text | None = None
+    max_scaled: float = 0.0
+    measure: Measure = "max_rel"
 
     def to_dict(self, lang: Lang | None = "en") -> dict[str, Any]:
-        data: dict[str, Any] = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)[:6]}
+        data: dict[str, Any] = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "reason"}
         if self.reason is not None:
             data["reason"] = self.reason.to_dict() if lang is None else self.reason.render(lang)
         return data

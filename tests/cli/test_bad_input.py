@@ -202,7 +202,10 @@ BAD: dict[str, tuple[Make, str]] = {
     "extra argument": (with_model("check", "more.onnx", *SOC), "Got unexpected extra argument"),
     "unknown verb": (lambda _folder: ["chek", "model.onnx"], "No such command 'chek'"),
     "unknown format": (with_model("check", *SOC, "--format", "xml"), "Invalid value for '--format'"),
-    "no verb": (lambda _folder: [], "no command was given; expected one of: migrate, check, fix, verify, compile, explain, targets; "),
+    "no verb": (
+        lambda _folder: [],
+        "no command was given; expected one of: migrate, check, fix, simplify, verify, compile, explain, targets; ",
+    ),
     "no verb of targets": (
         lambda _folder: ["targets"],
         "no command was given; expected one of: list, show, diff, import; see `jumar targets --help`",

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from jumar import EvaluationError
 from jumar.graph import Evaluator
 from jumar.graph.fold import DEFAULT_FOLD_LIMIT, fold_constants, foldable_nodes
+from jumar.text import say
 
 # torch.arange(n) of the older exporters: the indices of n ones.
 ARANGE = """agraph (float[2,5] x) => (int64[2,5] y) <int64 axis = {1}, int64[1] zero = {0}, int64[1] flat = {-1}> {
@@ -182,7 +183,7 @@ def test_a_weight_the_caller_may_override_is_no_constant(evaluator: Evaluator) -
     assert evaluator.run(model, feeds)["y"].tolist() == [-7, -8]
 
 
-def test_sequences_bodies_and_foreign_operators_stay(evaluator: Evaluator) -> None:
+def test_sequences_and_foreign_operators_stay_and_bodies_fold(evaluator: Evaluator) -> None:
     model = ir.from_onnx_text("""
     <ir_version: 8, opset_import: ["" : 16, "mine" : 1]>
     agraph (float[2] x) => (float[2] y) <float[2] a = {1, 2}, bool c = {1}, int64 zero = {0}> {
@@ -194,7 +195,8 @@ def test_sequences_bodies_and_foreign_operators_stay(evaluator: Evaluator) -> No
         d = Add(b, i)
         y = Add(x, d)
     }""")
-    assert fold_constants(model, evaluator) == []
+    assert sorted(fold_constants(model, evaluator)) == ["u", "v"]
+    assert ops_of(model) == ["SplitToSequence", "SequenceAt", "Op", "If", "Add", "Add", "Add"]
 
 
 def test_a_constant_read_in_a_body_folds(evaluator: Evaluator) -> None:
@@ -227,10 +229,23 @@ def test_only_what_was_asked_for_is_folded(evaluator: Evaluator) -> None:
     assert ops_of(model) == ["Neg", "Add", "Add"]
 
 
-def test_a_constant_expression_that_cannot_run_is_an_error(evaluator: Evaluator) -> None:
-    text = "agraph (float[2] x) => (float[M] y) <int64[1] far = {9}, float[2] a = {1, 2}> { g = Gather(a, far) y = Add(x, g) }"
+def test_a_constant_expression_that_cannot_run_stays_and_the_rest_folds(evaluator: Evaluator) -> None:
+    text = """agraph (float[2] x) => (float[M] y) <int64[1] far = {9}, float[2] a = {1, 2}> {
+        n = Neg(a) g = Gather(n, far) h = Exp(g) e = Exp(a) f = Add(x, e) y = Add(f, h) }"""
+    model = model_of(text)
+    assert sorted(fold_constants(model, evaluator)) == ["e", "n"]
+    assert ops_of(model) == ["Gather", "Exp", "Add", "Add"]
+
+
+def test_a_crash_on_a_constant_expression_is_an_error(evaluator: Evaluator, monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(*_: Any) -> None:
+        error = EvaluationError(say("it crashed", "崩溃"))
+        error.stopped = True
+        raise error
+
+    monkeypatch.setattr(Evaluator, "run", crash)
     with pytest.raises(EvaluationError):
-        fold_constants(model_of(text), evaluator)
+        fold_constants(model_of("agraph (float[2] x) => (float[2] y) <float[2] a = {1, 2}> { e = Exp(a) y = Add(x, e) }"), evaluator)
 
 
 STEPS = ["Add", "Sub", "Mul", "Max", "Min", "Concat", "Gather", "Neg", "Abs", "Slice", "Unsqueeze", "Cast", "Where"]

@@ -52,6 +52,10 @@ class _Server:
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.log_severity_level = 4
         options.use_deterministic_compute = True
+        # Packed copies of the weights double the memory, and a weight would be multiplied by another kernel than a computed tensor.
+        options.add_session_config_entry("session.disable_prepacking", "1")
+        if header.get("folder"):
+            options.add_session_config_entry("session.model_external_initializers_file_folder_path", header["folder"])
         kept = _external_initializers(options, header["external"])
         session = ort.InferenceSession(header.get("path") or bytes(payloads[0]), options, providers=["CPUExecutionProvider"])
         self.sessions[header["id"]] = (session, kept)

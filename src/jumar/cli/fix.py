@@ -37,13 +37,21 @@ def command(
     cann: CannOption = None,
     opset_max: OpsetMaxOption = None,
     shape: ShapeOption = None,
+    range_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--range",
+            metavar="NAME:LOW,HIGH",
+            help=text("least and largest value of an integer input (repeatable)", "整数输入的最小值和最大值（可重复）"),
+        ),
+    ] = None,
     select: SelectOption = None,
     unsafe: UnsafeOption = None,
     feeds: FeedsOption = None,
     fold_limit: FoldLimitOption = None,
 ) -> None:
     from ..graph.fold import DEFAULT_FOLD_LIMIT
-    from ..verbs.common import parse_shapes
+    from ..verbs.common import parse_ranges, parse_shapes
     from ..verbs.fix import fix
 
     with output.progress() as progress:
@@ -54,6 +62,7 @@ def command(
             cann=cann,
             opset_max=opset_max,
             shapes=parse_shapes(shape or []),
+            ranges=parse_ranges(range_ or []),
             select=codes(select),
             unsafe=codes(unsafe) or (),
             feeds=feeds,

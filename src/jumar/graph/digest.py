@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,16 @@ def file_sha256(path: str | Path) -> str:
         while block := file.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
+
+
+def _blocks(tensor: ir.ExternalTensor) -> Iterator[bytes]:
+    """The bytes of a weight on disk, read rather than mapped: mapped pages would all count as this process's memory."""
+    left = tensor.nbytes
+    with Path(tensor.path).open("rb") as file:
+        file.seek(tensor.offset or 0)
+        while left > 0 and (block := file.read(min(left, 1 << 20))):
+            left -= len(block)
+            yield block
 
 
 class Digester:
@@ -75,7 +86,10 @@ class Digester:
         known = self._tensors.get(id(tensor))
         if known is None:
             digest = hashlib.sha256(f"{tensor.dtype} {tensor.shape}".encode())
-            if tensor.dtype == ir.DataType.STRING:
+            if isinstance(tensor, ir.ExternalTensor):
+                for block in _blocks(tensor):
+                    digest.update(block)
+            elif tensor.dtype == ir.DataType.STRING:
                 digest.update(repr(tensor.numpy().tolist()).encode())
             else:
                 digest.update(np.ascontiguousarray(tensor.numpy()).reshape(-1).view(np.uint8).data)

@@ -40,7 +40,31 @@ def used_names(model: ir.Model) -> set[str]:
 
 def rename_value(value: ir.Value, name: str) -> None:
     """Rename a tensor everywhere it is used (references are by object, so nothing else changes)."""
+    if value.const_value is not None and value.name != name:
+        # Copies of a model share their weights, and the name is written from the weight.
+        value.const_value = renamed_tensor(value.const_value, name)
     value.name = name
+
+
+def renamed_tensor(tensor: ir.TensorProtocol, name: str) -> ir.TensorProtocol:
+    """The same data under another name."""
+    if isinstance(tensor, ir.ExternalTensor):
+        return ir.ExternalTensor(
+            tensor.location,
+            tensor.offset,
+            tensor.length,
+            tensor.dtype,
+            shape=ir.Shape(tensor.shape.numpy()),
+            name=name,
+            doc_string=tensor.doc_string,
+            metadata_props=dict(tensor.metadata_props),
+            base_dir=tensor.base_dir,
+        )
+    metadata = dict(tensor.metadata_props)
+    if tensor.dtype == ir.DataType.STRING:
+        shape = ir.Shape(tensor.shape.numpy())
+        return ir.StringTensor(tensor.numpy(), shape=shape, name=name, doc_string=tensor.doc_string, metadata_props=metadata)
+    return ir.Tensor(tensor.numpy(), dtype=tensor.dtype, name=name, doc_string=tensor.doc_string, metadata_props=metadata)
 
 
 def replace_value(old: ir.Value, new: ir.Value) -> None:
@@ -75,12 +99,13 @@ class Builder:
         made: the nodes inserted so far.
     """
 
-    def __init__(self, model: ir.Model, anchor: ir.Node, rule: str) -> None:
+    def __init__(self, model: ir.Model, anchor: ir.Node, rule: str, names: set[str] | None = None) -> None:
+        """``names``: all tensor names of the model, kept up to date here (looked up when not given)."""
         graph = anchor.graph
         if not isinstance(graph, ir.Graph):
             raise ValueError("the anchor must belong to a graph")
         self._model, self._graph, self._anchor, self._rule = model, graph, anchor, rule
-        self._names = used_names(model)
+        self._names = used_names(model) if names is None else names
         self.made: list[ir.Node] = []
 
     def _fresh(self, stem: str) -> str:
@@ -122,10 +147,16 @@ class Builder:
         return values[0]
 
     def replace(self, old: ir.Value, new: ir.Value) -> None:
-        """Give every use of ``old`` to ``new``; see :func:`replace_value`."""
+        """Give every use of ``old`` to ``new``; see :func:`replace_value`. A tensor this builder made takes the old one's name.
+
+        So names go on meaning the same tensor, and the two models can be compared by them.
+        """
         if not can_take_over(old, new):
             new = self.op("Identity", new)
+        name, fresh = old.name, new.producer() in self.made and not new.is_graph_output()
         replace_value(old, new)
+        if fresh and new.name != name:
+            old.name, new.name = self._fresh(f"{name}__replaced"), name
 
     def remove(self, *nodes: ir.Node) -> None:
         """Remove nodes whose outputs nobody uses any more."""

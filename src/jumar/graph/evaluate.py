@@ -190,25 +190,14 @@ class Session:
         self.close()
 
     def _load(self) -> None:
-        external = [
-            {
-                "name": value.name,
-                "path": str(value.const_value.path),
-                "offset": value.const_value.offset or 0,
-                "length": value.const_value.nbytes,
-                "dtype": value.const_value.dtype.numpy().name,
-                "shape": list(value.const_value.shape.numpy()),
-            }
-            for value in self._model.graph.initializers.values()
-            if isinstance(value.const_value, ir.ExternalTensor) and value.const_value.nbytes
-        ]
-        header: dict[str, Any] = {"cmd": "load", "id": self._id, "external": external}
+        header: dict[str, Any] = {"cmd": "load", "id": self._id, "external": []}
         if inline_bytes(self._model) > _INLINE_LIMIT:
             self._folder = Path(tempfile.mkdtemp(prefix="jumar-"))
             ir.save(self._model, self._folder / "model.onnx", format="protobuf", external_data="model.data")
-            header |= {"path": str(self._folder / "model.onnx"), "external": []}
+            header |= {"path": str(self._folder / "model.onnx")}
             payload = b""
         else:
+            header |= _external(self._model)
             payload = _with_unique_node_names(ir.to_proto(self._model)).SerializeToString()
         self._evaluator.request(header, [payload])
         self._generation = self._evaluator.generation
@@ -234,6 +223,33 @@ class Session:
         if self._evaluator.is_alive(self._generation):  # a dead child has forgotten the model already
             self._evaluator.request({"cmd": "unload", "id": self._id})
         self._generation = -1
+
+
+def _external(model: ir.Model) -> dict[str, Any]:
+    """Where the external weights are: the folder that ONNX Runtime maps itself, without a copy, and those of other folders."""
+    tensors = {
+        value.name: value.const_value
+        for value in model.graph.initializers.values()
+        if isinstance(value.const_value, ir.ExternalTensor) and value.const_value.nbytes
+    }
+    sizes: dict[str, int] = {}
+    for tensor in tensors.values():
+        folder = str(tensor.base_dir)
+        sizes[folder] = sizes.get(folder, 0) + tensor.nbytes
+    mapped = max(sizes, key=lambda folder: sizes[folder], default="")
+    elsewhere = [
+        {
+            "name": name,
+            "path": str(tensor.path),
+            "offset": tensor.offset or 0,
+            "length": tensor.nbytes,
+            "dtype": tensor.dtype.numpy().name,
+            "shape": list(tensor.shape.numpy()),
+        }
+        for name, tensor in tensors.items()
+        if str(tensor.base_dir) != mapped
+    ]
+    return {"folder": str(Path(mapped).resolve()) if mapped else "", "external": elsewhere}
 
 
 def _with_unique_node_names(proto: onnx.ModelProto) -> onnx.ModelProto:

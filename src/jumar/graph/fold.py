@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 from onnx_ir.passes.common import LiftConstantsToInitializersPass
 
+from ..errors import EvaluationError
 from .evaluate import Evaluator
 from .shapes import infer_shapes, static_shape
 from .walk import model_opset
@@ -18,6 +20,7 @@ DEFAULT_FOLD_LIMIT = 64 << 10
 
 _RANDOM = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli", "Dropout"}
 _MAX_ROUNDS = 12
+Wanted = Callable[[str], bool]
 
 
 def fold_constants(model: ir.Model, evaluator: Evaluator, limit: int = DEFAULT_FOLD_LIMIT, within: set[str] | None = None) -> list[str]:
@@ -31,47 +34,54 @@ def fold_constants(model: ir.Model, evaluator: Evaluator, limit: int = DEFAULT_F
         The names of the tensors that became constants.
 
     Raises:
-        EvaluationError: a constant expression cannot be evaluated (then the model itself cannot run either).
+        EvaluationError: ONNX Runtime crashed on a constant expression or took too long. One that it refuses stays as it is.
     """
     LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
+    wanted = _all if within is None else within.__contains__
     folded: list[str] = []
     for _ in range(_MAX_ROUNDS):
         infer_shapes(model)
-        found = _fold_shapes(model, within) + _fold_round(model, evaluator, limit, within)
+        found = fold_shapes(model, wanted) + fold_round(model, evaluator, limit, wanted)
         if not found:
             break
         folded += found
     return folded
 
 
+def _all(_name: str) -> bool:
+    return True
+
+
 def foldable_nodes(model: ir.Model, limit: int = DEFAULT_FOLD_LIMIT) -> list[ir.Node]:
     """Nodes of the main graph that need no input: computed from constants, or the shape of a tensor of known shape."""
-    known = _constants(model)
+    known: set[ir.Value] = set()
     found = []
     for node in model.graph:
         if node.op_type == "Constant" and node.domain == "":
-            known.update(value.name or "" for value in node.outputs)
+            known.update(node.outputs)
         elif _shape_of_static(node) or _computable(node, known, limit):
-            known.update(value.name or "" for value in node.outputs)
+            known.update(node.outputs)
             found.append(node)
     return found
 
 
-def _constants(model: ir.Model) -> set[str]:
-    inputs = {value.name for value in model.graph.inputs}
-    return {name for name in model.graph.initializers if name not in inputs}
+def _is_weight(value: ir.Value) -> bool:
+    """A graph input with a default value is none: the caller may override it."""
+    return value.const_value is not None and value.is_initializer() and not value.is_graph_input()
 
 
 def _shape_of_static(node: ir.Node) -> bool:
     return node.domain == "" and node.op_type in ("Shape", "Size") and bool(node.inputs) and static_shape(node.inputs[0]) is not None
 
 
-def _computable(node: ir.Node, known: set[str], limit: int) -> bool:
+def _computable(node: ir.Node, known: set[ir.Value], limit: int) -> bool:
     if node.domain != "" or node.op_type in _RANDOM or (node.op_type == "Identity" and node.outputs[0].is_graph_output()):
         return False
     if any(attribute.type in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS) for attribute in node.attributes.values()):
         return False
-    if not all(value is None or value.name in known for value in node.inputs):
+    if not all(value is None or value in known or _is_weight(value) for value in node.inputs):
+        return False
+    if not node.inputs and node.op_type != "Constant":  # OptionalHasElement of nothing, say
         return False
     # Every output is a tensor we could write as an initializer, and is not known to be too large.
     for value in node.outputs:
@@ -93,10 +103,11 @@ def _too_large(node: ir.Node, size: float, limit: int) -> bool:
     return size > limit + sum(value.const_value.nbytes for value in freed if value.const_value is not None)
 
 
-def _fold_shapes(model: ir.Model, within: set[str] | None) -> list[str]:
+def fold_shapes(model: ir.Model, wanted: Wanted = _all, allows: Wanted = _all) -> list[str]:
+    """Fold Shape and Size of tensors of known shape, in place. See :func:`fold_round`."""
     found = []
     for node in list(model.graph):
-        if not _shape_of_static(node) or not _wanted(node, within):
+        if not _shape_of_static(node) or not _wanted(node, wanted):
             continue
         shape = static_shape(node.inputs[0]) or ()
         if node.op_type == "Shape":
@@ -104,37 +115,72 @@ def _fold_shapes(model: ir.Model, within: set[str] | None) -> list[str]:
             array = np.array(shape[slice(start, end)], dtype=np.int64)
         else:
             array = np.array(math.prod(shape), dtype=np.int64)
-        found += _make_constant(model.graph, node.outputs[0], array)
+        found += make_constant(model.graph, node.outputs[0], array, allows)
     return found
 
 
-def _wanted(node: ir.Node, within: set[str] | None) -> bool:
-    return within is None or any(value.name in within for value in node.outputs)
+def _wanted(node: ir.Node, wanted: Wanted) -> bool:
+    return any(wanted(value.name or "") for value in node.outputs)
 
 
-def _fold_round(model: ir.Model, evaluator: Evaluator, limit: int, within: set[str] | None) -> list[str]:
-    known = _constants(model)
+def fold_round(model: ir.Model, evaluator: Evaluator, limit: int, wanted: Wanted = _all, allows: Wanted = _all) -> list[str]:
+    """Compute what depends on constants alone, in one run of ONNX Runtime, in place.
+
+    Args:
+        wanted: which tensors are looked at.
+        allows: asked once for each tensor that is about to become a weight.
+
+    Returns:
+        The names of the tensors that became weights.
+    """
+    return [name for graph in list(model.graphs()) for name in _fold_graph(model, graph, evaluator, limit, wanted, allows)]
+
+
+def _fold_graph(model: ir.Model, graph: ir.Graph, evaluator: Evaluator, limit: int, wanted: Wanted, allows: Wanted) -> list[str]:
+    known: set[ir.Value] = set()
     nodes: list[ir.Node] = []
-    for node in model.graph:
-        if _wanted(node, within) and _computable(node, known, limit):
-            known.update(value.name or "" for value in node.outputs)
+    for node in graph:
+        if _computable(node, known, limit) and _wanted(node, wanted):
+            known.update(node.outputs)
             nodes.append(node)
     refused: set[ir.Node] = set()
     while nodes:
         frontier = _frontier(nodes)
         if not frontier:
             return []
-        piece = _piece(model, nodes, frontier)
-        arrays = evaluator.run(piece, {})
+        arrays = _evaluate(model, nodes, evaluator)
+        if arrays is None:
+            refused.add(_first_refused(model, nodes, evaluator))
+            nodes = _without_dependents(nodes, refused)
+            continue
         large = {value.producer() for value in frontier if _too_large_result(value, arrays[value.name or ""], limit)} - {None}
         if not large:
-            folded = [name for value in frontier for name in _make_constant(model.graph, value, arrays[value.name or ""])]
+            folded = [name for value in frontier for name in make_constant(graph, value, arrays[value.name or ""], allows)]
             _remove_unused(nodes)
             return folded
         # A result that is too large stays computed on the device; what it is made from may still fold.
         refused |= {node for node in large if node is not None}
         nodes = _without_dependents(nodes, refused)
     return []
+
+
+def _evaluate(model: ir.Model, nodes: list[ir.Node], evaluator: Evaluator) -> dict[str, Any] | None:
+    """The tensors that nodes outside of these read; None if ONNX Runtime refuses the expression."""
+    try:
+        return evaluator.run(_piece(model, nodes, _frontier(nodes)), {})
+    except EvaluationError as error:
+        if error.stopped:
+            raise
+        return None
+
+
+def _first_refused(model: ir.Model, nodes: list[ir.Node], evaluator: Evaluator) -> ir.Node:
+    """The first node, in order, that ONNX Runtime does not compute, by halving."""
+    good, bad = 0, len(nodes)
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        good, bad = (good, middle) if _evaluate(model, nodes[:middle], evaluator) is None else (middle, bad)
+    return nodes[bad - 1]
 
 
 def _too_large_result(value: ir.Value, array: object, limit: int) -> bool:
@@ -185,15 +231,15 @@ def _piece(model: ir.Model, nodes: list[ir.Node], frontier: list[ir.Value]) -> i
     return ir.Model(graph, ir_version=model.ir_version)
 
 
-def _make_constant(graph: ir.Graph, value: ir.Value, array: object) -> list[str]:
+def make_constant(graph: ir.Graph, value: ir.Value, array: object, allows: Wanted = _all) -> list[str]:
     """Give ``value``'s users an initializer of the same name. Graph outputs keep their node: ATC wants an operator there."""
     node = value.producer()
     if node is None or not isinstance(array, np.ndarray):
         return []
     name = value.name or ""
+    if (value.is_graph_output() and node.op_type == "Identity") or not allows(name):
+        return []
     if value.is_graph_output():
-        if node.op_type == "Identity":
-            return []
         weight = _initializer(graph, f"{name}__constant", array)
         copy = ir.node("Identity", [weight], outputs=[ir.Value(name=f"{name}__new", type=value.type, shape=value.shape)], name=node.name)
         graph.insert_before(node, [copy])

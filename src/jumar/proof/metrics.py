@@ -5,6 +5,9 @@
 ``max_rel``
     largest ``|a - b| / max(|b|, 1e-3 * max|b|)``: relative, with a floor so that elements a thousand times smaller than the largest
     one do not decide. 1.0 stands for "not comparable" (other shape, NaN or infinity in other places, other dtype kind).
+``max_scaled``
+    largest ``|a - b|`` of a tensor divided by its largest ``|b|``. Sums computed in another order are judged by it: terms that cancel leave
+    small elements whose relative error says nothing.
 ``cosine``
     cosine similarity of the flattened tensors in float64 (1.0 for two all-zero tensors).
 
@@ -20,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ..case import Proof
+from ..case import Measure, Proof
 from ..text import Text, say
 
 RELATIVE_FLOOR = 1e-3
@@ -34,13 +37,18 @@ class Comparison:
     max_rel: float
     cosine: float
     reason: Text | None = None
+    max_scaled: float = 0.0
 
     def within(self, bound: float) -> bool:
         return self.reason is None and self.max_rel <= bound
 
 
-def compare(found: Any, reference: Any) -> Comparison:
-    """Compare a tensor, a list of tensors (ONNX sequence) or None with its reference."""
+def compare(found: Any, reference: Any, cosine: bool = True) -> Comparison:
+    """Compare a tensor, a list of tensors (ONNX sequence) or None with its reference.
+
+    Args:
+        cosine: False leaves the cosine similarity of floats at 1, for it costs more than all the rest.
+    """
     if found is None or reference is None or isinstance(found, list) or isinstance(reference, list):
         return _compare_containers(found, reference)
     found, reference = np.asarray(found), np.asarray(reference)
@@ -59,11 +67,11 @@ def compare(found: Any, reference: Any) -> Comparison:
         return Comparison(0.0, 0.0, 1.0)
     if found.dtype.kind in "biu" or found.dtype.name in ("int2", "uint2", "int4", "uint4"):
         return _compare_integers(found, reference)
-    return _compare_floats(found.astype(np.float64), reference.astype(np.float64))
+    return _compare_floats(found.astype(np.float64), reference.astype(np.float64), cosine)
 
 
 def _different(reason: Text) -> Comparison:
-    return Comparison(math.inf, 1.0, 0.0, reason)
+    return Comparison(math.inf, 1.0, 0.0, reason, 1.0)
 
 
 def _compare_containers(found: Any, reference: Any) -> Comparison:
@@ -80,10 +88,10 @@ def _compare_integers(found: Any, reference: Any) -> Comparison:
     difference = np.abs(found.astype(np.float64) - reference.astype(np.float64))
     count = int(np.count_nonzero(found != reference))
     reason = say("{count} of {size} integers differ", "{size} 个整数中有 {count} 个不同", count=count, size=found.size)
-    return Comparison(float(difference.max()), 1.0, _cosine(found.astype(np.float64), reference.astype(np.float64)), reason)
+    return Comparison(float(difference.max()), 1.0, _cosine(found.astype(np.float64), reference.astype(np.float64)), reason, 1.0)
 
 
-def _compare_floats(found: Any, reference: Any) -> Comparison:
+def _compare_floats(found: Any, reference: Any, cosine: bool) -> Comparison:
     finite = np.isfinite(reference)
     if (
         not np.array_equal(np.isnan(found), np.isnan(reference))
@@ -101,10 +109,10 @@ def _compare_floats(found: Any, reference: Any) -> Comparison:
         return Comparison(0.0, 0.0, 1.0)
     floor = RELATIVE_FLOOR * float(scale.max())
     if floor == 0.0:  # a reference of zeros has no scale
-        return Comparison(largest, 1.0, 0.0)
+        return Comparison(largest, 1.0, 0.0, max_scaled=1.0)
     with np.errstate(over="ignore"):
         relative = float((difference / np.maximum(scale, floor)).max())
-    return Comparison(largest, relative, _cosine(found, reference))
+    return Comparison(largest, relative, _cosine(found, reference) if cosine else 1.0, max_scaled=largest / float(scale.max()))
 
 
 def _cosine(found: Any, reference: Any) -> float:
@@ -123,7 +131,13 @@ def worst(comparisons: Iterable[Comparison]) -> Comparison:
     if not items:
         return Comparison(0.0, 0.0, 1.0)
     reason = next((item.reason for item in items if item.reason is not None), None)
-    return Comparison(max(item.max_abs for item in items), max(item.max_rel for item in items), min(item.cosine for item in items), reason)
+    return Comparison(
+        max(item.max_abs for item in items),
+        max(item.max_rel for item in items),
+        min(item.cosine for item in items),
+        reason,
+        max(item.max_scaled for item in items),
+    )
 
 
 def compare_all(found: Mapping[str, Any], reference: Mapping[str, Any]) -> dict[str, Comparison]:
@@ -136,18 +150,22 @@ def compare_all(found: Mapping[str, Any], reference: Mapping[str, Any]) -> dict[
     }
 
 
-def proof_of(comparisons: Iterable[Comparison], cases: int, bound: float) -> Proof:
-    """Judge comparisons by a bound on ``max_rel``. Nothing compared proves nothing."""
+def proof_of(comparisons: Iterable[Comparison], cases: int, bound: float, measure: Measure = "max_rel") -> Proof:
+    """Judge comparisons by a bound on the measure. Nothing compared proves nothing."""
     items = list(comparisons)
     total = worst(items)
-    reason = total.reason
+    reason, found = total.reason, total.max_rel if measure == "max_rel" else total.max_scaled
     if not items:
         reason = say("nothing could be compared", "没有可比较的内容")
-    passed = reason is None and total.max_rel <= bound
+    passed = reason is None and found <= bound
     if not passed and reason is None:
         reason = say(
-            "max_rel {found:.3g} is over the bound {bound:g}", "max_rel {found:.3g} 超过界限 {bound:g}", found=total.max_rel, bound=bound
+            "{measure} {found:.3g} is over the bound {bound:g}",
+            "{measure} {found:.3g} 超过界限 {bound:g}",
+            measure=measure,
+            found=found,
+            bound=bound,
         )
-    # JSON has no infinity.
-    largest = float(np.finfo(np.float64).max)
-    return Proof(cases, min(total.max_abs, largest), min(total.max_rel, largest), total.cosine, bound, passed, reason)
+    largest = float(np.finfo(np.float64).max)  # JSON has no infinity
+    numbers = [min(number, largest) for number in (total.max_abs, total.max_rel, total.max_scaled)]
+    return Proof(cases, numbers[0], numbers[1], total.cosine, bound, passed, reason, numbers[2], measure)

@@ -7,12 +7,13 @@ from typing import Any
 
 import onnx_ir as ir
 
-from ..case import Proof
+from ..case import Measure, Proof
 from ..errors import EvaluationError
 from ..graph import Evaluator, capture_model, copy_model
 from .feeds import FeedSet
 from .interface import Interface
-from .metrics import compare, compare_all, proof_of
+from .metrics import Comparison, compare, compare_all, proof_of
+from .pieces import piece_batches
 
 # Bytes of weights that are sent to the evaluator for a proof.
 _FED_LIMIT = 1 << 30
@@ -34,23 +35,32 @@ class Prover:
         self._accepted = self.reference
         self._accepted_model, self._accepted_interface = original, Interface.of(original)
 
-    def prove_model(self, model: ir.Model, interface: Interface, bound: float, constants: Sequence[str] = ()) -> Proof:
+    def prove_model(
+        self,
+        model: ir.Model,
+        interface: Interface,
+        bound: float,
+        constants: Sequence[str] = (),
+        measure: Measure = "max_rel",
+        accept: bool = True,
+    ) -> Proof:
         """Compare a candidate with the last accepted model on all cases; a passed proof makes the candidate the accepted one.
 
         A candidate that does not run at all has failed its proof.
 
         Args:
+            accept: False to try only.
             constants: weights the rewrite computed. ONNX Runtime may choose another kernel for a weight than for a computed tensor
                 (prepacking), so for an exact proof they are fed as tensors, as they were before.
         """
         try:
             found = self.run(model, interface, constants)
         except EvaluationError as error:
-            return Proof(len(self.feeds.cases), 0.0, 1.0, 0.0, bound, False, error.found)
-        proof = proof_of(_pairs(found, self._accepted), len(self.feeds.cases), bound)
+            return Proof(len(self.feeds.cases), 0.0, 1.0, 0.0, bound, False, error.found, 1.0, measure)
+        proof = proof_of(_pairs(found, self._accepted), len(self.feeds.cases), bound, measure)
         if not proof.passed and bound == 0.0:
             proof = self._prove_with_weights_fed(model, interface) or proof
-        if proof.passed:
+        if proof.passed and accept:
             self._accepted = self.run(model, interface) if constants else found
             self._accepted_model, self._accepted_interface = model, interface
         return proof
@@ -95,6 +105,32 @@ class Prover:
             return fed
         with self._evaluator.session(capture_model(model, inside)) as session:
             return [{**feed, **session.run(feed, inside)} for feed in fed]
+
+    def prove_pieces(self, model: ir.Model, interface: Interface, bound: float, measure: Measure = "max_rel") -> Proof | None:
+        """Compare every piece in which a candidate differs from the last accepted model, on tensors captured from the latter.
+
+        Returns:
+            The proof over all pieces, each of which starts from exact values, so that no error hides behind another; None if no piece lies
+            between tensors of both models (the whole-model comparison then says all).
+        """
+        before, ports = self._accepted_model, self._accepted_interface
+        comparisons: list[Comparison] = []
+        worst_pair: tuple[Any, Any] = (None, None)
+        try:
+            for batch in piece_batches(before, model):
+                captured = self.capture(before, ports, {*batch.inputs, *batch.outputs})
+                with self._evaluator.session(batch.model) as session:
+                    for tensors in captured:
+                        found = session.run({name: tensors[name] for name in batch.inputs})
+                        for name, own in batch.outputs.items():
+                            item = compare(found.get(own), tensors[name], cosine=False)
+                            if all(item.max_scaled > other.max_scaled for other in comparisons):
+                                worst_pair = found.get(own), tensors[name]
+                            comparisons.append(item)
+        except EvaluationError as error:
+            return Proof(0, 0.0, 1.0, 0.0, bound, False, error.found, 1.0, measure)
+        comparisons += [compare(*worst_pair)] if comparisons else []  # the cosine of a proof is that of the worst piece
+        return proof_of(comparisons, len(self.feeds.cases), bound, measure) if comparisons else None
 
     def prove_piece(self, before: ir.Model, after: ir.Model, captured: Sequence[Mapping[str, Any]], bound: float) -> Proof:
         """Compare two small models with the same inputs and outputs on captured tensors."""

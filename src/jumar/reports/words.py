@@ -64,10 +64,11 @@ def proof_text(proof: Proof | None, lang: Lang) -> str:
         return say("equal in every element ({cases} cases)", "逐元素相等（{cases} 组）", cases=proof.cases).render(lang)
     if proof.passed:
         text = say(
-            "max_abs {a:.2g}, max_rel {r:.2g} <= {bound:g} ({cases} cases)",
-            "max_abs {a:.2g}，max_rel {r:.2g} <= {bound:g}（{cases} 组）",
+            "max_abs {a:.2g}, {measure} {r:.2g} <= {bound:g} ({cases} cases)",
+            "max_abs {a:.2g}，{measure} {r:.2g} <= {bound:g}（{cases} 组）",
             a=proof.max_abs,
-            r=proof.max_rel,
+            measure=proof.measure,
+            r=proof.max_rel if proof.measure == "max_rel" else proof.max_scaled,
             bound=proof.bound,
             cases=proof.cases,
         )

@@ -14,9 +14,11 @@ from typing import Any, ClassVar, Literal
 
 import onnx_ir as ir
 
-from ..case import Finding, FixKind, Severity
+from ..case import Finding, FixKind, Measure, Severity
 from ..graph import Builder, Evaluator, model_opset, node_place, source_line
 from ..graph.fold import DEFAULT_FOLD_LIMIT
+from ..graph.ranges import Ranges, is_integer, value_ranges, whole
+from ..graph.simplify import Rewrite
 from ..proof.interface import Port
 from ..targets import TAKEN, Status, Support, Target, judge, support
 from ..text import Text, say
@@ -36,8 +38,15 @@ class Context:
     evaluator: Evaluator | None = None
     unsafe: bool = False
     """True while a rewrite runs whose assumption the user accepted by naming its code."""
+    budget: int | None = None
+    """A rewrite that makes many changes makes only this many (None: all), so that a wrong one can be found by halving."""
+    refused: frozenset[tuple[str, str]] = frozenset()
+    """Changes such a rewrite must leave out, by kind and place."""
     answered: dict[tuple[str, str, int], Support] = field(default_factory=dict, repr=False, compare=False)
     """Answers on operators given before: a model asks the same again and again."""
+    declared: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Least and largest value of integer inputs, as the user states them."""
+    analysed: list[Ranges] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def opset(self) -> int:
@@ -67,6 +76,20 @@ class Context:
         """Whether the target runs all of these standard operators without falling to the AI CPU."""
         return all(self.support(op_type).status in TAKEN for op_type in op_types)
 
+    def ranges(self) -> Ranges:
+        """Between which numbers the values of each tensor lie, as the model is when this is first asked."""
+        if not self.analysed:
+            inputs = {value.name or "": value for value in self.model.graph.inputs}
+            # An input that became int32 holds no more than that, whatever was declared.
+            declared = {
+                name: (max(low, int(whole(value.dtype).lo)), min(high, int(whole(value.dtype).hi)))
+                for name, (low, high) in self.declared.items()
+                if (value := inputs.get(name)) is not None and is_integer(value.dtype)
+            }
+            shapes = {name: shape for name, shape in self.shapes.items() if name in inputs}
+            self.analysed.append(value_ranges(self.model, declared, shapes))
+        return self.analysed[0]
+
     def in_main_graph(self, node: ir.Node) -> bool:
         return node.graph is self.model.graph
 
@@ -88,6 +111,8 @@ class Change:
     outputs: Mapping[str, Port] = field(default_factory=dict)
     constants: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
+    rewrites: tuple[Rewrite, ...] = ()
+    """The single changes in order, if the rewrite can make fewer of them (``Context.budget``) or leave some out (``Context.refused``)."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +154,8 @@ class Rule(ABC):
     phase: ClassVar[int] = 50
     """Order among the fixes: interface (10), shapes (20), names (30), folding (40), dtypes (50-60), operators (70), opset (80)."""
     bound: ClassVar[float] = 0.0
-    """Allowed ``max_rel`` of a rewrite; 0 = equal in every element."""
+    """Allowed ``measure`` of a rewrite; 0 = equal in every element."""
+    measure: ClassVar[Measure] = "max_rel"
     DOC_EN: ClassVar[str]
     DOC_ZH: ClassVar[str]
     EXAMPLES: ClassVar[tuple[Example, ...]] = ()

@@ -12,6 +12,7 @@ import onnx_ir as ir
 from ..case import Case, Record
 from ..errors import ModelError, ShapeError, TargetError, UsageError
 from ..graph import all_nodes, copy_model, infer_shapes, known_shape, load, model_info, model_opset, node_place
+from ..proof import FeedSet
 from ..targets import Target, find_target
 from ..text import Text, say
 
@@ -49,6 +50,31 @@ def parse_shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
             )
         shapes[name] = shape
     return shapes
+
+
+def parse_ranges(texts: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Read ``--range "ids:0,30521;mask:0,1"`` (repeatable). A name ends at the last colon.
+
+    Raises:
+        UsageError: not of this form.
+    """
+    ranges: dict[str, tuple[int, int]] = {}
+    for part in (piece.strip() for text in texts for piece in text.split(";")):
+        if not part:
+            continue
+        name, colon, limits = part.rpartition(":")
+        try:
+            low, high = (int(limit) for limit in limits.split(","))
+        except ValueError:
+            colon = ""
+        if not colon or not name:
+            raise UsageError(
+                say("`{part}` is not a range", "`{part}` 不是取值范围描述", part=part),
+                say("expected NAME:LOW,HIGH with integers", "应为 名称:最小值,最大值，均为整数"),
+                say('for example --range "ids:0,30521"', '例如 --range "ids:0,30521"'),
+            )
+        ranges[name] = (low, high)
+    return ranges
 
 
 def check_shapes(model: ir.Model, shapes: Shapes) -> dict[str, tuple[int, ...]]:
@@ -123,6 +149,7 @@ def _check_form(model: ir.Model) -> None:
             continue
         expected = {name: int(item.type.value) for name, item in schema.attributes.items()}  # type: ignore[attr-defined]
         odd = [name for name, item in node.attributes.items() if item.type.value != expected.get(name)]
+        odd += [name for name, item in schema.attributes.items() if item.required and name not in node.attributes]
         if odd or len(node.inputs) < schema.min_input:
             what = say("attribute {name}", "属性 {name}", name=odd[0]) if odd else say("the number of inputs", "输入个数")
             raise ModelError(
@@ -196,3 +223,12 @@ def open_case(
     infer_shapes(copy)
     notes = () if found is None else found.notes()
     return Case(copy, found, Record(verb=verb, model=info, target=None if found is None else found.to_dict(), notes=notes))
+
+
+def generated_feeds(feeds: FeedSet) -> Text:
+    """The note that proofs did not run on the user's own inputs."""
+    return say(
+        "proofs ran on {count} generated inputs; give real ones with --feeds",
+        "证明使用了 {count} 组生成的输入；可用 --feeds 提供真实数据",
+        count=len(feeds.cases),
+    )

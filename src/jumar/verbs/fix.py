@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,17 +15,27 @@ from ..errors import EvaluationError, JumarError, UsageError
 from ..graph import Builder, Digester, Evaluator, copy_model, extract_model, infer_shapes, load, node_place, save, shared_or_new
 from ..graph.digest import file_sha256
 from ..graph.fold import DEFAULT_FOLD_LIMIT
+from ..graph.ranges import value_ranges
 from ..proof import FeedSet, Interface, Prover, load_feeds, make_feeds
+from ..proof.leave_out import leave_out_failures
 from ..proof.metrics import Comparison, proof_of
 from ..rules import Change, Context, ModelRule, NodeRule, Refused, find_rule, fixers
 from ..targets import Target
 from ..text import Text, say
 from .check import examine, pinned
-from .common import ModelLike, Progress, Shapes, check_shapes, open_case, silent
+from .common import ModelLike, Progress, Shapes, check_shapes, generated_feeds, open_case, silent
 from .verify import unverified
 
 _MAX_ROUNDS = 4
-_Outcome = tuple[ir.Model, Change, Proof | None]
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """A rewritten copy of the model, what was done to it, and the proof of the single nodes."""
+
+    model: ir.Model
+    change: Change
+    pieces: Proof | None = None
 
 
 def fix(
@@ -36,6 +46,7 @@ def fix(
     cann: str | None = None,
     opset_max: int | None = None,
     shapes: Shapes | None = None,
+    ranges: Mapping[str, tuple[int, int]] | None = None,
     select: Sequence[str] | None = None,
     unsafe: Sequence[str] = (),
     feeds: str | Path | FeedSet | None = None,
@@ -48,6 +59,7 @@ def fix(
 
     Args:
         shapes: sizes of dynamic inputs, written into the model.
+        ranges: least and largest value of integer inputs; what rests on them is recorded with the step.
         select: only these codes or names (default: all safe rules).
         unsafe: codes whose stated assumption the caller accepts.
         feeds: ``.npz`` with real inputs; without it inputs are generated and the record says so.
@@ -72,8 +84,10 @@ def fix(
     chosen = None if select is None else {find_rule(code).code for code in select}
     allowed = {find_rule(code).code for code in unsafe}
     sizes = check_shapes(case.model, shapes or {})
+    if ranges:
+        value_ranges(case.model, ranges)  # says what is wrong with them before anything runs
     with shared_or_new(evaluator) as running:
-        run = _Run(case, running, sizes, chosen, allowed, fold_limit, progress)
+        run = _Run(case, running, sizes, chosen, allowed, fold_limit, progress, dict(ranges or {}))
         result = run.execute(feeds)
     if output is not None:
         files = save(result.model, output)
@@ -93,11 +107,13 @@ class _Run:
     allowed: set[str]
     fold_limit: int
     progress: Progress
+    declared: dict[str, tuple[int, int]] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     notes: list[Text] = field(default_factory=list)
     unproven: tuple[Finding, ...] = ()
     seen: list[Finding] = field(default_factory=list)
     gave_up: set[tuple[str, str]] = field(default_factory=set)
+    left_out: frozenset[tuple[str, str]] = frozenset()
     digester: Digester = field(default_factory=Digester)
 
     def execute(self, feeds: str | Path | FeedSet | None) -> Case:
@@ -124,7 +140,7 @@ class _Run:
     def _context(self, model: ir.Model, *, unsafe: bool = False) -> Context:
         if self.case.target is None:
             raise ValueError("a target is needed")
-        return Context(model, self.case.target, self.sizes, self.fold_limit, self.evaluator, unsafe)
+        return Context(model, self.case.target, self.sizes, self.fold_limit, self.evaluator, unsafe, declared=self.declared)
 
     def _examine(self) -> Record:
         case = Case(self.model, self.case.target, replace(self.case.record, findings=()))
@@ -143,13 +159,7 @@ class _Run:
             self.unproven = (unverified(error),)
             return None
         if feeds.origin == "generated":
-            self.notes.append(
-                say(
-                    "proofs ran on {count} generated inputs; give real ones with --feeds",
-                    "证明使用了 {count} 组生成的输入；可用 --feeds 提供真实数据",
-                    count=len(feeds.cases),
-                )
-            )
+            self.notes.append(generated_feeds(feeds))
         return prover
 
     def _apply_all(self, prover: Prover) -> None:
@@ -166,31 +176,49 @@ class _Run:
     def _apply(self, rule: NodeRule | ModelRule, prover: Prover) -> None:
         start = time.perf_counter()
         allowed = {"safe", "unsafe"} if rule.code in self.allowed else {"safe"}
+
+        def attempt(budget: int | None, refused: frozenset[tuple[str, str]]) -> _Attempt | None:
+            if isinstance(rule, NodeRule):
+                return self._rewrite_nodes(rule, prover, allowed)
+            return self._rewrite_model(rule, allowed, budget, refused)
+
+        def prove(made: _Attempt, final: bool) -> Proof:
+            return self._prove(rule, made, prover, final)
+
         try:
-            outcome = self._rewrite_nodes(rule, prover, allowed) if isinstance(rule, NodeRule) else self._rewrite_model(rule, allowed)
+            outcome = leave_out_failures(attempt, lambda made: made.change.rewrites, prove)
         except Refused as refusal:
             self._give_up(rule, "", refusal.reason, start)
             return
         except JumarError as error:
             self._give_up(rule, "", error.found, start)
             return
-        if outcome is None:
+        for rewrite, failure in outcome.guilty:
+            self.left_out |= {(rewrite.kind, rewrite.place)}
+            self.steps.append(self._step(rule, start, None, failure, (rewrite.place,), {rewrite.kind: 1}))
+        made = outcome.kept or outcome.failed
+        if made is None or outcome.proof is None:
             return
-        candidate, change, pieces = outcome
-        if (rule.code, "") in self.gave_up:
-            return
-        infer_shapes(candidate)
-        interface = self.interface.then(change.inputs, change.outputs)
-        try:
-            proof = prover.prove_model(candidate, interface, rule.bound, change.constants)
-        except UsageError as error:  # the inputs hold values the narrowed interface does not: rolled back like any failed proof
-            proof = Proof(len(prover.feeds.cases), 0.0, 1.0, 0.0, rule.bound, False, error.found)
-        if not proof.passed:
+        kept = made.model if outcome.kept else None
+        step = self._step(rule, start, kept, outcome.proof, made.change.nodes, made.change.options)
+        self.steps.append(replace(step, subgraphs=made.pieces))
+        if kept is None:
             self.gave_up.add((rule.code, ""))
-        step = self._step(rule, start, candidate if proof.passed else None, proof, change.nodes, change.options)
-        self.steps.append(replace(step, subgraphs=pieces))
-        if proof.passed:
-            self.model, self.interface = candidate, interface
+        else:
+            self.model, self.interface = kept, self.interface.then(made.change.inputs, made.change.outputs)
+
+    def _prove(self, rule: NodeRule | ModelRule, made: _Attempt, prover: Prover, final: bool) -> Proof:
+        """The whole candidate against the model as last accepted, after its changed pieces where it rounds differently in many places."""
+        infer_shapes(made.model)
+        interface = self.interface.then(made.change.inputs, made.change.outputs)
+        try:
+            if rule.bound and made.change.rewrites:
+                pieces = prover.prove_pieces(made.model, interface, rule.bound, rule.measure)
+                if pieces is not None and not pieces.passed:
+                    return pieces
+            return prover.prove_model(made.model, interface, rule.bound, made.change.constants, rule.measure, accept=final)
+        except UsageError as error:  # the inputs hold values the narrowed interface does not: rolled back like any failed proof
+            return Proof(len(prover.feeds.cases), 0.0, 1.0, 0.0, rule.bound, False, error.found, 1.0, rule.measure)
 
     def _step(
         self,
@@ -224,16 +252,21 @@ class _Run:
             self._step(rule, start, None, proof or Proof(0, 0.0, 0.0, 1.0, rule.bound, False, reason), (place,) if place else ())
         )
 
-    def _rewrite_model(self, rule: ModelRule, allowed: set[str]) -> _Outcome | None:
+    def _rewrite_model(
+        self, rule: ModelRule, allowed: set[str], budget: int | None, refused: frozenset[tuple[str, str]]
+    ) -> _Attempt | None:
+        if (rule.code, "") in self.gave_up:
+            return None
         findings = [finding for finding in rule.check(self._context(self.model)) if finding.fix in allowed]
-        if not findings or (rule.code, "") in self.gave_up:
+        if not findings:
             return None
         self.seen += findings
         candidate = copy_model(self.model)
-        change = rule.rewrite(candidate, self._context(candidate, unsafe="unsafe" in allowed))
-        return None if change is None else (candidate, change, None)
+        context = replace(self._context(candidate, unsafe="unsafe" in allowed), budget=budget, refused=refused | self.left_out)
+        change = rule.rewrite(candidate, context)
+        return None if change is None else _Attempt(candidate, change)
 
-    def _rewrite_nodes(self, rule: NodeRule, prover: Prover, allowed: set[str]) -> _Outcome | None:
+    def _rewrite_nodes(self, rule: NodeRule, prover: Prover, allowed: set[str]) -> _Attempt | None:
         """Prove the rewrite of each node on tensors captured around it, then apply the ones that passed to a copy of the model."""
         matches = [node for node in self.model.graph if self._wants(rule, node, allowed)]
         if not matches:
@@ -262,7 +295,7 @@ class _Run:
             builder = Builder(candidate, node, rule.code)
             rule.rewrite(builder, node, self._context(candidate, unsafe=unsafe))
             builder.remove(node)
-        return candidate, Change(places), _together(proofs.values(), rule.bound)
+        return _Attempt(candidate, Change(places), _together(proofs.values(), rule.bound))
 
     def _wants(self, rule: NodeRule, node: ir.Node, allowed: set[str]) -> bool:
         if node.op_type not in rule.ops or node.domain not in ("", "ai.onnx") or (rule.code, node_place(node)) in self.gave_up:
@@ -288,7 +321,8 @@ def _boundary(node: ir.Node) -> list[str]:
 
 def _together(proofs: Iterable[Proof], bound: float) -> Proof:
     items = list(proofs)
-    return proof_of([Comparison(item.max_abs, item.max_rel, item.cosine) for item in items], sum(item.cases for item in items), bound)
+    comparisons = [Comparison(item.max_abs, item.max_rel, item.cosine, max_scaled=item.max_scaled) for item in items]
+    return proof_of(comparisons, sum(item.cases for item in items), bound)
 
 
 def _identity(finding: Finding) -> tuple[str, str | None]:

@@ -94,7 +94,7 @@ def compare_outputs(prover: Prover, model: ir.Model, interface: Interface) -> di
     try:
         pairs = [compare_all(found, expected) for found, expected in prover.against_original(model, interface)]
     except EvaluationError as error:
-        return {name: Comparison(float("inf"), 1.0, 0.0, error.found) for name in prover.reference[0]}
+        return {name: Comparison(float("inf"), 1.0, 0.0, error.found, 1.0) for name in prover.reference[0]}
     return {name: worst(pair[name] for pair in pairs) for name in pairs[0]}
 
 

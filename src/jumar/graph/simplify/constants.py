@@ -1,0 +1,44 @@
+"""Constant folding within a simplification."""
+
+from __future__ import annotations
+
+from ..evaluate import Evaluator
+from ..fold import fold_round, make_constant
+from ..shapes import infer_shapes
+from .base import Edit
+
+_MAX_ROUNDS = 12
+
+
+def fold(edit: Edit, evaluator: Evaluator | None) -> None:
+    """Make weights of all tensors that are the same in every run: shape arithmetic in this process, the rest by ONNX Runtime."""
+    journal = edit.journal
+    if not journal.wants("fold-constants"):
+        return
+
+    def allows(name: str) -> bool:
+        return journal.allows("fold-constants", name)
+
+    for _ in range(_MAX_ROUNDS):
+        _fold_known(edit)
+        found = [] if evaluator is None else fold_round(edit.model, evaluator, edit.fold_limit, allows=allows)
+        if not found:
+            return
+        journal.constants += found
+        infer_shapes(edit.model)
+        edit.look()
+
+
+def _fold_known(edit: Edit) -> None:
+    """From the end: what is read by a node that stays becomes a weight, and what computed it goes before it is looked at."""
+    constants, journal = edit.known.constants, edit.journal
+    for node in reversed(list(edit.model.graph)):
+        for value in node.outputs if node.graph is not None else ():
+            array = constants.get(value.name or "")
+            if array is None or not (value.uses() or value.is_graph_output()):
+                continue
+            if value.is_graph_output() and node.op_type == "Identity":  # an output must be made by a node
+                continue
+            if journal.allows("fold-constants", value.name or ""):
+                journal.constants += make_constant(edit.model.graph, value, array)
+                edit.discard(node)

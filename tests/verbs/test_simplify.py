@@ -1,0 +1,125 @@
+"""``jumar simplify``: fewer nodes, the same function, proven; a wrong simplification is found and left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+import pytest
+
+import jumar
+from jumar import UsageError
+from jumar.graph import Evaluator
+from jumar.graph.simplify import base, moves
+
+MODEL = """agraph (float[1,2,4,4] image, int64[2] other) => (float[1,2,4,4] y, int64[2] z)
+<float[2,2,1,1] w = {1.0, 2.0, 3.0, 4.0}, float[2,1,1] scale = {2.0, -3.0}> {
+    a = Identity(image)
+    b = Conv(a, w)
+    c = Mul(b, scale)
+    d = Transpose<perm = [1, 0, 2, 3]>(c)
+    e = Transpose<perm = [1, 0, 2, 3]>(d)
+    y = Relu(e)
+    z = Identity(other)
+}"""
+
+
+def operators(case: jumar.Case) -> list[str]:
+    return [node.op_type for node in case.model.graph]
+
+
+def test_simplifies_with_proof(save_text: Callable[..., Path], tmp_path: Path, evaluator: Evaluator) -> None:
+    path = save_text(MODEL)
+    case = jumar.simplify(path, output=tmp_path / "out.onnx", evaluator=evaluator)
+    assert operators(case) == ["Conv", "Relu", "Identity"]  # an output must be made by a node
+    exact, rounding = case.record.steps
+    assert (exact.name, exact.status, exact.code) == ("exact", "applied", "GR504")
+    assert exact.proof is not None
+    assert exact.proof.max_abs == 0.0
+    assert (rounding.name, rounding.status, rounding.code) == ("rounding", "applied", "GR505")
+    assert rounding.proof is not None
+    assert rounding.proof.measure == "max_scaled"
+    assert rounding.subgraphs is not None
+    assert rounding.subgraphs.max_scaled <= 1e-5
+    counts = {item.name: item.value for item in case.record.measurements}
+    assert counts == {"nodes before": 7.0, "nodes after": 3.0}
+    written = onnx.load(tmp_path / "out.onnx")
+    onnx.checker.check_model(written, full_check=True)
+    assert [value.name for value in written.graph.input] == ["image", "other"]
+    assert [value.name for value in written.graph.output] == ["y", "z"]
+
+
+def test_exact_only(save_text: Callable[..., Path], evaluator: Evaluator) -> None:
+    case = jumar.simplify(save_text(MODEL), exact=True, evaluator=evaluator)
+    assert operators(case) == ["Conv", "Mul", "Relu", "Identity"]
+    assert [step.name for step in case.record.steps] == ["exact"]
+
+
+def test_without_a_kind(save_text: Callable[..., Path], evaluator: Evaluator) -> None:
+    case = jumar.simplify(save_text(MODEL), exact=True, without=["merge-transposes"], evaluator=evaluator)
+    assert operators(case).count("Transpose") == 2
+    with pytest.raises(UsageError, match="there is no simplification `merge-all`"):
+        jumar.simplify(save_text(MODEL), without=["merge-all"], evaluator=evaluator)
+
+
+def test_without_proof_says_so(save_text: Callable[..., Path], evaluator: Evaluator) -> None:
+    case = jumar.simplify(save_text(MODEL), prove=False, evaluator=evaluator)
+    assert all(step.proof is None and step.input_sha256 is None for step in case.record.steps)
+    assert any("nothing was proven" in str(note) for note in case.record.notes)
+
+
+def test_shapes_are_pinned(save_text: Callable[..., Path], evaluator: Evaluator) -> None:
+    path = save_text(
+        """agraph (float[N,3,4] x) => (float[M,K] y) <int64[1] zero = {0}, int64[1] rest = {-1}>
+        { s = Shape(x) n = Gather(s, zero) t = Concat<axis = 0>(n, rest) y = Reshape(x, t) }"""
+    )
+    case = jumar.simplify(path, shapes={"x": (2, 3, 4)}, evaluator=evaluator)
+    assert operators(case) == ["Reshape"]
+    assert list(case.model.graph.inputs[0].shape or ()) == [2, 3, 4]
+
+
+@pytest.fixture
+def wrong_transposes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A simplification that is wrong: any two Transposes in a row are taken to undo each other."""
+
+    def match(node: ir.Node, edit: base.Edit) -> base.Action | None:
+        inner = base.producer(base.given(node, 0), "Transpose")
+        source = None if inner is None else inner.inputs[0]
+        return None if source is None else lambda: edit.pass_through(node, source)
+
+    entries = [base.Simplification("merge-transposes", ("Transpose",), True, match)]
+    monkeypatch.setitem(base._BY_OPERATOR, "Transpose", entries)
+
+
+def test_a_wrong_rewrite_is_found_left_out_and_reported(
+    save_text: Callable[..., Path], evaluator: Evaluator, wrong_transposes: None
+) -> None:
+    text = """agraph (float[2,2,2] x) => (float[2,2,2] y) {
+        a = Transpose<perm = [1, 0, 2]>(x)
+        b = Transpose<perm = [1, 0, 2]>(a)
+        c = Identity(b)
+        d = Neg(c)
+        e = Transpose<perm = [2, 0, 1]>(d)
+        f = Transpose<perm = [0, 2, 1]>(e)
+        g = Identity(f)
+        y = Exp(g)
+    }"""
+    case = jumar.simplify(save_text(text), evaluator=evaluator)
+    rolled_back = [step for step in case.record.steps if step.status == "rolled-back"]
+    assert [(step.name, step.nodes) for step in rolled_back] == [("merge-transposes", ("Transpose -> f",))]
+    assert rolled_back[0].proof is not None
+    assert not rolled_back[0].proof.passed
+    assert operators(case) == ["Neg", "Transpose", "Transpose", "Exp"]
+    x = np.arange(8, dtype=np.float32).reshape(2, 2, 2)
+    np.testing.assert_array_equal(
+        evaluator.run(case.model, {"x": x})["y"], evaluator.run(ir.load(save_text(text)), {"x": x})["y"], strict=True
+    )
+
+
+def test_moves_are_registered() -> None:
+    """The fixture above replaces what is really there."""
+    assert any(entry.match is moves._transposes for entry in base.matches_of("Transpose"))
+    assert isinstance(base.KINDS, dict)
