@@ -114,4 +114,12 @@ def _cast(array: Any, dtype: str, name: str) -> Any:
                 say("expected values that fit {dtype}", "应能用 {dtype} 表示", dtype=dtype),
                 say("keep the wider dtype (do not allow this rewrite)", "请保留较宽的类型（不要启用该改写）"),
             )
-    return array.astype(wanted)
+    with np.errstate(over="ignore"):
+        narrow = array.astype(wanted)
+    if wanted.kind == array.dtype.kind == "f" and np.any(np.isinf(narrow) & np.isfinite(array)):
+        raise UsageError(
+            say("`{name}` holds values that {dtype} cannot hold", "`{name}` 含有 {dtype} 无法表示的取值", name=name, dtype=dtype),
+            say("expected values that fit {dtype}", "应能用 {dtype} 表示", dtype=dtype),
+            say("keep the wider dtype (do not allow this rewrite)", "请保留较宽的类型（不要启用该改写）"),
+        )
+    return narrow

@@ -8,12 +8,14 @@ import numpy as np
 import onnx_ir as ir
 
 from ...case import Finding
-from ...graph import all_nodes
+from ...graph import all_nodes, node_place
+from ...graph.ranges import is_integer
 from ...proof.interface import Port
 from ...text import say
 from ..base import Change, Context, Example, ModelRule, Refused
 
 _DOUBLE, _FLOAT = ir.DataType.DOUBLE, ir.DataType.FLOAT
+_EXACT = 1 << 24  # beyond it float32 skips integers
 
 
 def _double_values(model: ir.Model) -> list[ir.Value]:
@@ -34,6 +36,17 @@ def _double_attributes(model: ir.Model) -> list[tuple[ir.Node, str]]:
             ):
                 found.append((node, name))
     return found
+
+
+def _counting(ctx: Context) -> ir.Node | None:
+    """A Cast from double to an integer that is not proven to lie where float32 still has every integer."""
+    for node in all_nodes(ctx.model):
+        source = node.inputs[0] if node.op_type == "Cast" and node.inputs else None
+        if source is None or source.dtype != _DOUBLE or node.outputs[0].dtype == ir.DataType.BOOL:
+            continue
+        if is_integer(node.outputs[0].dtype) and not ctx.ranges().of(node.outputs[0]).within(-_EXACT, _EXACT):
+            return node
+    return None
 
 
 def _narrowed(tensor: ir.TensorProtocol, where: str) -> ir.TensorProtocol:
@@ -74,7 +87,7 @@ class Float64Island(ModelRule):
 
     Fix: the island is computed in float32: constants, Casts and type attributes change; double inputs and outputs become float32 and the manifest says so.
 
-    Fix safety: safe within 1e-5 relative, proven on the user's model; refused when a constant does not fit float32.
+    Fix safety: safe within 1e-5 relative, proven on the user's model; refused when a constant does not fit float32; unsafe where a double becomes an integer that is not proven to stay below 2^24.
 
     Evidence: dtype lists of the AI Core kernels (kernel tables of the CANN 8.1.RC1 toolkit).
     """
@@ -85,7 +98,7 @@ class Float64Island(ModelRule):
 
     修复：改用 float32 计算：修改常量、Cast 和类型属性；双精度的输入输出改为 float32，并记录在 manifest 中。
 
-    修复安全性：相对误差 1e-5 以内为安全，并在用户的模型上证明；常量超出 float32 范围时拒绝改写。
+    修复安全性：相对误差 1e-5 以内为安全，并在用户的模型上证明；常量超出 float32 范围时拒绝改写；双精度转换成的整数无法证明小于 2^24 时为不安全。
 
     依据：AI Core 算子的数据类型列表（CANN 8.1.RC1 工具包的算子信息库）。
     """
@@ -105,12 +118,30 @@ class Float64Island(ModelRule):
         """,
             also=("OP104",),
         ),
+        Example(
+            """
+        <ir_version: 8, opset_import: ["" : OPSET]>
+        agraph (double[3,3] x) => (double[3,3] y) <int64[2] size = {3, 3}, double[3] w = {0.1, 0.2, 0.3}> {
+            half = Constant<value = double {0.5}>() fill = ConstantOfShape<value = double[1] {2.5}>(size) eye = EyeLike<dtype = 11>(x)
+            a = Mul(x, half) b = Add(a, fill) c = Add(b, eye) y = Mul(c, w) }
+        """,
+            also=("OP104", "SH202", "OP103", "OP101", "OP107"),
+        ),
+        Example(
+            """
+        <ir_version: 8, opset_import: ["" : OPSET]>
+        agraph (double[3] x) => (float[3] y) { n = Cast<to = 7>(x) y = Cast<to = 1>(n) }
+        """,
+            also=("OP104",),
+            cured=False,
+        ),
     )
 
     def check(self, ctx: Context) -> Iterator[Finding]:
         values, attributes = _double_values(ctx.model), _double_attributes(ctx.model)
         if values or attributes:
             first = values[0].name if values else attributes[0][0].name
+            counting = _counting(ctx)
             yield self.finding(
                 say(
                     "{count} tensors are double (`{first}`)",
@@ -119,13 +150,29 @@ class Float64Island(ModelRule):
                     first=first,
                 ),
                 say("the AI Core has no double precision", "AI Core 没有双精度"),
-                say("compute them in float32", "改用 float32 计算"),
+                say("compute them in float32", "改用 float32 计算")
+                if counting is None
+                else say(
+                    "with --unsafe DT302, if the integers that `{node}` makes of them stay below 16777216",
+                    "若 `{node}` 由其得到的整数小于 16777216，请用 --unsafe DT302",
+                    node=node_place(counting),
+                ),
+                fix="safe" if counting is None else "unsafe",
             )
 
     def rewrite(self, model: ir.Model, ctx: Context) -> Change | None:
         values, attributes = _double_values(model), _double_attributes(model)
         if not values and not attributes:
             return None
+        counting = _counting(ctx)
+        if counting is not None and not ctx.unsafe:
+            raise Refused(
+                say(
+                    "`{node}` makes integers of doubles that float32 may not hold exactly",
+                    "`{node}` 由双精度得到的整数可能无法用 float32 精确表示",
+                    node=node_place(counting),
+                )
+            )
         names = tuple(value.name or "" for value in values)
         for node, key in attributes:
             attribute = node.attributes[key]

@@ -9,6 +9,7 @@ import onnx_ir as ir
 
 from ...case import Finding
 from ...graph import constant_of, rename_value, used_names
+from ...graph.ranges import Ranges
 from ...proof.interface import Port
 from ...text import say
 from ..base import Change, Context, Example, ModelRule
@@ -75,7 +76,7 @@ class Int64Interface(ModelRule):
 
     Fix: the input or output becomes int32. Where an operator inside insists on int64 a Cast is put behind the input. The change is recorded in the manifest; verify and the runners keep taking int64 and check the range of what they narrow.
 
-    Fix safety: safe where the model itself proves the range (an index into an axis, a position, an extent, a constant). Otherwise unsafe: allow it with --unsafe DT301 if you know that the values fit 32 bits.
+    Fix safety: safe where range analysis proves it (an index into an axis, a position, an extent, a constant, a declared range and what is computed from them). Otherwise unsafe: allow it with --unsafe DT301 if you know that the values fit 32 bits.
 
     Evidence: the kernel tables of the CANN 8.1.RC1 toolkit (`jumar explain CL008`).
     """
@@ -86,7 +87,7 @@ class Int64Interface(ModelRule):
 
     修复：输入或输出改为 int32；内部算子必须使用 int64 时，在输入后插入 Cast。改动记录在 manifest 中；verify 与运行器仍接受 int64，并检查被收窄数据的范围。
 
-    修复安全性：当模型自身能够证明取值范围时（轴上的索引、位置、长度、常量）为安全；否则为不安全：若确认取值可用 32 位表示，请用 --unsafe DT301 启用。
+    修复安全性：当取值范围分析能够证明时（轴上的索引、位置、长度、常量、声明的范围以及由它们计算的结果）为安全；否则为不安全：若确认取值可用 32 位表示，请用 --unsafe DT301 启用。
 
     依据：CANN 8.1.RC1 工具包的算子信息库（`jumar explain CL008`）。
     """
@@ -118,7 +119,7 @@ class Int64Interface(ModelRule):
 
     def check(self, ctx: Context) -> Iterator[Finding]:
         for value, is_input in _wide_ends(ctx.model):
-            proven = input_fits(value) if is_input else output_fits(value)
+            proven = _proven(value, is_input, ctx.ranges())
             kind = say("input", "输入") if is_input else say("output", "输出")
             yield self.finding(
                 say("{kind} `{name}` is int64", "{kind} `{name}` 为 int64", kind=kind, name=value.name),
@@ -141,10 +142,14 @@ class Int64Interface(ModelRule):
     def rewrite(self, model: ir.Model, ctx: Context) -> Change | None:
         inputs: dict[str, Port] = {}
         outputs: dict[str, Port] = {}
-        for value, is_input in _wide_ends(model):
-            if not ctx.unsafe and not (input_fits(value) if is_input else output_fits(value)):
+        assumptions: list[dict[str, object]] = []
+        wide = [(value, is_input, _proven(value, is_input, ctx.ranges())) for value, is_input in _wide_ends(model)]
+        for value, is_input, proven in wide:
+            if not ctx.unsafe and not proven:
                 continue
             name = value.name or ""
+            if not proven or name in ctx.declared:
+                assumptions.append(_assumption(value, ctx))
             if is_input:
                 _narrow_input(model, value)
                 inputs[name] = Port(name, "int64", "int32")
@@ -152,7 +157,18 @@ class Int64Interface(ModelRule):
                 _narrow_output(model, value)
                 outputs[name] = Port(name, "int64", "int32")
         changed = (*inputs, *outputs)
-        return Change(changed, inputs, outputs) if changed else None
+        return Change(changed, inputs, outputs, options={"assumptions": assumptions} if assumptions else {}) if changed else None
+
+
+def _proven(value: ir.Value, is_input: bool, ranges: Ranges) -> bool:
+    return ranges.of(value).fits(ir.DataType.INT32) or (input_fits(value) if is_input else output_fits(value))
+
+
+def _assumption(value: ir.Value, ctx: Context) -> dict[str, object]:
+    """What the caller must keep: the range he declared, or that of int32."""
+    low, high = ctx.declared.get(value.name or "", (int(_LIMITS.min), int(_LIMITS.max)))
+    known = ctx.ranges().of(value)
+    return {"tensor": value.name, "lo": low, "hi": high, "known": [int(known.lo), int(known.hi)]}
 
 
 def _wide_ends(model: ir.Model) -> list[tuple[ir.Value, bool]]:
