@@ -312,3 +312,58 @@ def test_weights_listed_among_the_inputs_are_no_inputs(save_text: Callable[..., 
 def test_what_is_no_tensor_is_named_by_its_kind(save_text: Callable[..., Path]) -> None:
     model = load(save_text("agraph (seq(float[2]) x) => (int64 y) { y = SequenceLength(x) }"))
     assert model_info(model).inputs[0].dtype == "sequence"
+
+
+# Large weights, which are read beside the protobuf
+
+
+def large_model(tmp_path: Path, dtype: int = FLOAT, shape: tuple[int, ...] = (200, 100), **changes: Any) -> tuple[Path, np.ndarray]:
+    array = np.random.default_rng(0).standard_normal(shape).astype(helper.tensor_dtype_to_np_dtype(dtype))
+    tensor = onnx.numpy_helper.from_array(array, "w")
+    for name, value in changes.items():
+        setattr(tensor, name, value)
+    path = with_weight(tmp_path, tensor)
+    return path, array
+
+
+def test_large_weights_are_those_of_the_file(tmp_path: Path) -> None:
+    path, array = large_model(tmp_path, doc_string="large")
+    tensor = load(path).graph.initializers["w"].const_value
+    assert isinstance(tensor, ir.Tensor) and tensor.doc_string == "large" and not tensor.numpy().flags.writeable
+    np.testing.assert_array_equal(tensor.numpy(), array)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"raw_data": b"0" * 70_000}, {"data_type": 99}, {"data_type": 0}, {"data_type": TensorProto.STRING}, {"name": ""}]
+)
+def test_a_large_weight_that_is_wrong_has_the_error_of_a_small_one(tmp_path: Path, changes: dict[str, Any]) -> None:
+    path, _ = large_model(tmp_path, **changes)
+    assert "is damaged" in error_of(path) or "fails the ONNX checker" in error_of(path) or "cannot be read" in error_of(path)
+
+
+def test_no_truncation_of_a_large_model_passes(tmp_path: Path) -> None:
+    path, _ = large_model(tmp_path)
+    data = path.read_bytes()
+    for length in (*range(0, 200, 7), *range(1000, len(data), 9973), *range(len(data) - 60, len(data), 3)):
+        path.write_bytes(data[:length])
+        error_of(path)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(changes=st.lists(st.tuples(st.integers(-120, 120), st.integers(0, 255)), min_size=1, max_size=4))
+def test_a_damaged_large_model_is_read_as_protobuf_reads_it(tmp_path: Path, changes: list[tuple[int, int]]) -> None:
+    path, _ = large_model(tmp_path)
+    data = bytearray(path.read_bytes())
+    for place, byte in changes:
+        data[place] = byte
+    path.write_bytes(bytes(data))
+    try:
+        model = load(path)
+    except JumarError as error:
+        assert "\n" not in str(error)
+        return
+    expected = onnx.load_model_from_string(bytes(data))
+    for tensor in expected.graph.initializer:
+        value = model.graph.initializers[tensor.name].const_value
+        assert value is not None
+        np.testing.assert_array_equal(value.numpy(), onnx.numpy_helper.to_array(tensor))

@@ -10,7 +10,7 @@ import numpy as np
 import onnx_ir as ir
 import pytest
 
-from jumar import OutputError
+from jumar import ExternalDataError, OutputError
 from jumar.graph import load, save, write_atomic
 from jumar.graph import save as save_module_function
 from jumar.graph.save import has_external_data, inline_bytes
@@ -119,14 +119,122 @@ def test_external_weights_of_an_attribute_move_with_the_model(tmp_path: Path) ->
     np.testing.assert_array_equal(load(target).graph[0].attributes["value"].as_tensor().numpy(), weights)
 
 
-def test_a_model_can_be_saved_over_itself(external: Path) -> None:
-    target = external.with_name("again.onnx")
+def same_weights(one: Path, other: Path) -> None:
+    before, after = weights_of(one), weights_of(other)
+    assert before.keys() == after.keys()
+    for name, array in before.items():
+        np.testing.assert_array_equal(after[name], array)
+
+
+def test_unchanged_weights_of_the_same_folder_are_not_copied(external: Path) -> None:
+    target, stamp = external.with_name("again.onnx"), (external.parent / "weights.bin").stat()
+    assert save(load(external), target) == [target]
+    assert listing(external.parent) == ["again.onnx", "model.onnx", "weights.bin"]
+    assert (external.parent / "weights.bin").stat() == stamp or (external.parent / "weights.bin").stat().st_mtime_ns == stamp.st_mtime_ns
+    same_weights(external, target)
+
+
+def test_only_a_changed_weight_goes_to_a_new_file(external: Path) -> None:
+    model = load(external)
+    value = model.graph.initializers["w"]
+    value.const_value = ir.tensor(np.full((64, 64), 3, np.float32), name="w")
+    target = external.with_name("new.onnx")
+    assert save(model, target) == [target, target.with_name("new.onnx.data")]
+    assert target.with_name("new.onnx.data").stat().st_size == 4 * 64 * 64
+    assert weights_of(target)["w"].flat[5] == 3 and weights_of(target)["s"] == 2 and weights_of(external)["w"].flat[5] != 3
+
+
+def test_a_model_can_be_saved_over_itself(external: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out" / "again.onnx"
     save(load(external), target)
-    before = weights_of(target)
-    save(load(target), target)  # reads and replaces again.onnx.data
-    for name, array in weights_of(target).items():
-        np.testing.assert_array_equal(array, before[name])
-    assert listing(external.parent) == ["again.onnx", "again.onnx.data", "model.onnx", "weights.bin"]
+    assert save(load(target), target) == [target]
+    same_weights(external, target)
+    # A file that the model in memory reads is not replaced: the model would read other bytes.
+    model = load(target)
+    assert save(model, target, share=False) == [target, target.with_name("again.onnx.1.data")]
+    same_weights(external, target)
+    np.testing.assert_array_equal(model.graph.initializers["w"].const_value.numpy(), weights_of(external)["w"])  # type: ignore[union-attr]
+
+
+def test_a_data_file_that_another_model_reads_is_not_replaced(external: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "out" / "a.onnx", tmp_path / "out" / "b.onnx"
+    save(load(external), first)
+    save(load(first), second)
+    other = load(external)
+    other.graph.initializers["w"].const_value = ir.tensor(np.zeros((64, 64), np.float32), name="w")
+    assert save(other, first) == [first, first.with_name("a.onnx.1.data")]
+    same_weights(external, second)
+    assert not weights_of(first)["w"].any()
+    # Without the second model the name is free again.
+    second.unlink()
+    save(load(external), first)
+    assert listing(first.parent) == ["a.onnx", "a.onnx.1.data", "a.onnx.data"]
+
+
+def test_a_folder_above_may_refer_down_but_not_beside(external: Path, tmp_path: Path) -> None:
+    assert save(load(external), tmp_path / "above.onnx") == [tmp_path / "above.onnx"]
+    same_weights(external, tmp_path / "above.onnx")
+    assert len(save(load(external), tmp_path / "beside" / "new.onnx")) == 2
+
+
+def test_all_weights_can_be_put_into_one_file_or_beside_it(external: Path, tmp_path: Path) -> None:
+    one = tmp_path / "one.onnx"
+    assert save(load(external), one, one_file=True) == [one]
+    assert not has_external_data(load(one))
+    same_weights(external, one)
+    two = tmp_path / "two.onnx"
+    assert save(load(one), two, one_file=False) == [two, two.with_name("two.onnx.data")]
+    same_weights(external, two)
+    offsets = [
+        tensor.const_value.offset for tensor in load(two).graph.initializers.values() if isinstance(tensor.const_value, ir.ExternalTensor)
+    ]
+    assert offsets == [0]  # the weight of four bytes stays inside
+    assert len(save(load(one), two, one_file=False, inline_below=0)) == 2
+    assert [offset % 4096 for offset in offsets] == [0]
+
+
+@pytest.mark.parametrize("dtype", [ir.DataType.FLOAT, ir.DataType.BFLOAT16, ir.DataType.INT4, ir.DataType.BOOL])
+def test_a_large_weight_is_written_as_protobuf_would_write_it(tmp_path: Path, dtype: ir.DataType) -> None:
+    array = np.random.default_rng(0).integers(0, 2, (513, 300)).astype(dtype.numpy())
+    model = ir.from_onnx_text('<ir_version: 10, opset_import: ["" : 21]>\nagraph (float[2] x) => (float[2] y) { y = Relu(x) }')
+    value = ir.Value(name="w", const_value=ir.Tensor(array, dtype=dtype, name="w", doc_string="large"))
+    value.type, value.shape = ir.TensorType(dtype), ir.Shape(array.shape)
+    model.graph.register_initializer(value)
+    save(model, tmp_path / "model.onnx")
+    assert (tmp_path / "model.onnx").read_bytes() == ir.to_proto(model).SerializeToString()
+    read = load(tmp_path / "model.onnx").graph.initializers["w"].const_value
+    assert read is not None and read.dtype == dtype and read.doc_string == "large"
+    np.testing.assert_array_equal(read.numpy().astype(np.float32), array.astype(np.float32))
+
+
+def test_weights_that_have_become_shorter_are_an_error(external: Path, tmp_path: Path) -> None:
+    model = load(external)
+    with (external.parent / "weights.bin").open("r+b") as file:
+        file.truncate(100)
+    with pytest.raises(ExternalDataError, match="no longer as long"):
+        save(model, tmp_path / "new.onnx")
+    (external.parent / "weights.bin").unlink()
+    with pytest.raises(ExternalDataError, match="no longer as long"):
+        save(model, external)
+
+
+def test_one_file_beyond_what_a_protobuf_holds_is_refused(external: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(save_module_function.__globals__, "_PROTOBUF_LIMIT", 10_000)
+    with pytest.raises(OutputError, match="more than a protobuf holds"):
+        save(load(external), tmp_path / "one.onnx", one_file=True)
+    assert not (tmp_path / "one.onnx").exists()
+
+
+@pytest.mark.parametrize("without", ["copy_file_range", "range that copies nothing"])
+def test_weights_are_copied_where_the_system_cannot_do_it(
+    external: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without: str
+) -> None:
+    if without == "copy_file_range":
+        monkeypatch.delattr(os, "copy_file_range", raising=False)
+    else:
+        monkeypatch.setattr(os, "copy_file_range", lambda *_arguments: 0, raising=False)
+    save(load(external), tmp_path / "out" / "new.onnx")
+    same_weights(external, tmp_path / "out" / "new.onnx")
 
 
 def test_a_failed_save_leaves_the_old_files(external: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,10 +246,12 @@ def test_a_failed_save_leaves_the_old_files(external: Path, tmp_path: Path, monk
         raise OSError(28, "No space left on device")
 
     model = load(external)
-    monkeypatch.setattr(ir, "save", fail)
+    monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(OutputError, match="No space left"):
         save(model, target)
     assert {path.name: path.read_bytes() for path in target.parent.iterdir()} == before
+    assert isinstance(model.graph.initializers["w"].const_value, ir.ExternalTensor)
+    assert str(model.graph.initializers["w"].const_value.path).endswith("weights.bin")
 
 
 def test_a_model_too_large_for_protobuf_gets_a_weights_file(external: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from ..errors import ModelError
 from ..text import Text, say
 from . import native
 from .digest import file_sha256
+from .protofile import Weight, give_shapes, read_apart
 from .sparse import make_dense
 from .trust import all_protos, check_content, check_external_data, external_tensors
 from .walk import all_nodes, model_opset
@@ -29,13 +30,16 @@ def load(path: str | Path) -> ir.Model:
         ExternalDataError: external weights missing, shorter than declared, or outside the model's folder.
     """
     path = Path(path)
-    proto = _parse(path)
+    proto, weights = _parse(path)
     check_content(proto, path)
     check_external_data(proto, path)
-    _run_checker(proto, path)
+    _run_checker(proto, path, alone=not weights)
     try:
+        give_shapes(proto, weights)
         make_dense(proto, path.resolve().parent)
         model = ir.serde.deserialize_model(proto)
+        for weight in weights:
+            _put(model, proto.graph.initializer[weight.index], weight)
         ir.external_data.set_base_dir(model.graph, path.resolve().parent)
         _read_inner_weights(model, path.resolve().parent)
     except Exception as error:
@@ -46,6 +50,19 @@ def load(path: str | Path) -> ir.Model:
         ) from error
     _forget_placeholder_sizes(model)
     return model
+
+
+def _put(model: ir.Model, proto: onnx.TensorProto, weight: Weight) -> None:
+    """Give an initializer the weight that was read beside the protobuf."""
+    metadata = {entry.key: entry.value for entry in proto.metadata_props}
+    model.graph.initializers[proto.name].const_value = ir.Tensor(
+        weight.array,
+        dtype=weight.dtype,
+        shape=ir.Shape(weight.dims),
+        name=proto.name,
+        doc_string=proto.doc_string or None,
+        metadata_props=metadata or None,
+    )
 
 
 def _read_inner_weights(model: ir.Model, folder: Path) -> None:
@@ -86,7 +103,9 @@ def _is_placeholder(dim: int | ir.SymbolicDim) -> bool:
     return dim < 0 if isinstance(dim, int) else dim.value in ("?", "")
 
 
-def _parse(path: Path) -> onnx.ModelProto:
+def _parse(path: Path) -> tuple[onnx.ModelProto, list[Weight]]:
+    """The model, and its large weights beside it (see :func:`read_apart`)."""
+
     def bad(found: Text, remedy: Text = _EXPORT_AGAIN) -> ModelError:
         return ModelError(found, _EXPECTED, remedy)
 
@@ -100,16 +119,18 @@ def _parse(path: Path) -> onnx.ModelProto:
             raise bad(say("`{path}` does not exist", "`{path}` 不存在", path=path), _CHECK_PATH)
         if not path.is_file():  # reading a pipe or a device may never end
             raise bad(say("`{path}` is not a regular file", "`{path}` 不是普通文件", path=path), _CHECK_PATH)
-        data = path.read_bytes()
+        apart = read_apart(path)
+        data = b"" if apart else path.read_bytes()
     except (OSError, ValueError) as error:
         raise bad(
             say("`{path}` cannot be read: {error}", "无法读取 `{path}`：{error}", path=path, error=_first_line(error)), _CHECK_PATH
         ) from error
-    if not data:
+    if apart is None and not data:
         raise bad(say("`{path}` is empty", "`{path}` 是空文件", path=path))
-    proto = onnx.ModelProto()
+    proto, weights = apart or (onnx.ModelProto(), [])
     try:
-        proto.ParseFromString(data)
+        if apart is None:
+            proto.ParseFromString(data)
     except Exception as error:
         looks_like = _looks_like(data)
         raise bad(
@@ -122,7 +143,7 @@ def _parse(path: Path) -> onnx.ModelProto:
         ) from error
     if not proto.HasField("graph") or not proto.ir_version:
         raise bad(say("`{path}` holds no ONNX graph{hint}", "`{path}` 中没有 ONNX 计算图{hint}", path=path, hint=_looks_like(data)))
-    return proto
+    return proto, weights
 
 
 def _looks_like(data: bytes) -> Text:
@@ -136,10 +157,10 @@ def _looks_like(data: bytes) -> Text:
     return say("", "")
 
 
-def _run_checker(proto: onnx.ModelProto, path: Path) -> None:
-    # By path the checker makes no copy of the weights. External ones it would check again, more strictly than we do (it refuses every
+def _run_checker(proto: onnx.ModelProto, path: Path, alone: bool) -> None:
+    # By path the checker reads the weights again; ``alone`` says that they are all in the protobuf. External ones it would check again, more strictly than we do (it refuses every
     # link, also inside the folder), so it gets a copy of the structure in which they are empty.
-    checked: onnx.ModelProto | Path = path.resolve()
+    checked: onnx.ModelProto | Path = path.resolve() if alone else proto
     if external_tensors(proto) and not proto.graph.sparse_initializer:
         checked = onnx.ModelProto()
         checked.CopyFrom(proto)
