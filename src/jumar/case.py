@@ -192,10 +192,10 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Artifact:
-    """A file that was written. ``path`` is relative to the bundle where there is one."""
+    """A file that was written. ``path`` is relative to the bundle where there is one; ``sha256`` is None where hashing was switched off."""
 
     path: str
-    sha256: str
+    sha256: str | None
     kind: str
 
     def to_dict(self) -> dict[str, Any]:

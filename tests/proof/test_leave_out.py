@@ -30,7 +30,7 @@ class Job:
         return proof(not any(int(rewrite.place) in self.wrong for rewrite in made))
 
 
-@given(st.integers(2, 60), st.sets(st.integers(0, 59), max_size=4))
+@given(st.integers(2, 60), st.sets(st.integers(0, 59), max_size=3))
 def test_exactly_the_wrong_ones_are_left_out(count: int, wrong: set[int]) -> None:
     wrong = {number for number in wrong if number < count}
     job = Job(count, wrong)
@@ -61,7 +61,7 @@ def test_too_many_wrong_ones_give_all_up() -> None:
     outcome = leave_out_failures(job.attempt, lambda made: made, job.prove)
     assert outcome.kept is None
     assert outcome.failed is not None
-    assert len(outcome.guilty) == 8
+    assert len(outcome.guilty) == 4
 
 
 def test_nothing_to_do() -> None:

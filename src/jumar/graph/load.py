@@ -212,12 +212,16 @@ def tensor_info(value: ir.Value) -> TensorInfo:
     return TensorInfo(value.name or "", dtype, shape)
 
 
-def model_info(model: ir.Model, path: str | Path | None = None) -> ModelInfo:
-    """The record's view of a model; initializers that old exporters list among the inputs are left out."""
+def model_info(model: ir.Model, path: str | Path | None = None, digest: bool = True) -> ModelInfo:
+    """The record's view of a model; initializers that old exporters list among the inputs are left out.
+
+    Args:
+        digest: False leaves out the file's SHA-256.
+    """
     weights = model.graph.initializers
     return ModelInfo(
         path=None if path is None else str(path),
-        sha256=None if path is None else file_sha256(path),
+        sha256=file_sha256(path) if path is not None and digest else None,
         opset=model_opset(model),
         inputs=tuple(tensor_info(value) for value in model.graph.inputs if value.name not in weights),
         outputs=tuple(tensor_info(value) for value in model.graph.outputs),

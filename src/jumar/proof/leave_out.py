@@ -10,7 +10,7 @@ from ..case import Proof
 from ..graph.simplify import Rewrite
 
 # So many guilty rewrites are looked for one by one before all are given up.
-_MOST_GUILTY = 8
+_MOST_GUILTY = 4
 
 T = TypeVar("T")
 Refused = frozenset[tuple[str, str]]

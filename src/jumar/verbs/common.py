@@ -196,8 +196,12 @@ def open_case(
     cann: str | None = None,
     opset_max: int | None = None,
     need_target: bool = True,
+    quick: bool = False,
 ) -> Case:
     """Load the model (unless it is one already), find the target, and start a record.
+
+    Args:
+        quick: neither infer shapes nor hash the file.
 
     Raises:
         ModelError, TargetError: see :func:`jumar.graph.load` and :func:`jumar.targets.find_target`.
@@ -218,11 +222,12 @@ def open_case(
     if isinstance(model, ir.Model):
         _check_form(model)  # the loader's checker saw only files
     loaded = model if isinstance(model, ir.Model) else load(model)
-    info = model_info(loaded, None if isinstance(model, ir.Model) else model)
-    copy = _copied(loaded)
-    infer_shapes(copy)
+    info = model_info(loaded, None if isinstance(model, ir.Model) else model, digest=not quick)
+    own = _copied(loaded) if isinstance(model, ir.Model) else loaded
+    if not quick:
+        infer_shapes(own)
     notes = () if found is None else found.notes()
-    return Case(copy, found, Record(verb=verb, model=info, target=None if found is None else found.to_dict(), notes=notes))
+    return Case(own, found, Record(verb=verb, model=info, target=None if found is None else found.to_dict(), notes=notes))
 
 
 def generated_feeds(feeds: FeedSet) -> Text:

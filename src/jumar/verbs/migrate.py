@@ -176,7 +176,7 @@ class _Migration:
 
 
 def _model_digest(record: Record) -> str:
-    return next(item.sha256 for item in record.artifacts if item.kind == "model")
+    return next(item.sha256 for item in record.artifacts if item.kind == "model" and item.sha256 is not None)
 
 
 def _existing(path: str | Path) -> Path:

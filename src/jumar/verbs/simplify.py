@@ -43,7 +43,7 @@ def simplify(
 
     Args:
         shapes: sizes of dynamic inputs, written into the model.
-        prove: compare with the original: every changed piece on tensors captured from the model, then the whole model. A rewrite that fails
+        prove: compare with the original (False also leaves out the hashes of files and the check of the file written): every changed piece on tensors captured from the model, then the whole model. A rewrite that fails
             is found by bisection and left out.
         exact: only what keeps every element equal (no Conv+BatchNormalization and the like, which round differently).
         without: kinds not to do (:data:`jumar.graph.simplify.KINDS` has the names).
@@ -66,15 +66,18 @@ def simplify(
             say("expected one of: {names}", "应为其中之一：{names}", names=", ".join(sorted(KINDS))),
             say("correct --without", "请修正 --without"),
         )
-    case = open_case(model, "simplify", need_target=False)
+    case = open_case(model, "simplify", need_target=False, quick=not prove)
     sizes = check_shapes(case.model, shapes or {})
     with shared_or_new(evaluator) as running:
-        run = _Run(case, pinned(case.model, sizes) if sizes else case.model, running, fold_limit, frozenset(without), progress)
+        start = pinned(case.model, sizes) if sizes else copy_model(case.model) if isinstance(model, Case) else case.model
+        run = _Run(case, start, running, fold_limit, frozenset(without), progress)
         result = run.execute(feeds, prove, exact)
     if output is not None:
         files = save(result.model, output)
-        artifacts = tuple(Artifact(str(path), file_sha256(path), "model" if path == files[0] else "weights") for path in files)
-        result = result.replace(model=load(files[0]), record=result.record.extend(artifacts=artifacts))
+        artifacts = tuple(
+            Artifact(str(path), file_sha256(path) if prove else None, "model" if path == files[0] else "weights") for path in files
+        )
+        result = result.replace(model=load(files[0]) if prove else result.model, record=result.record.extend(artifacts=artifacts))
     return result
 
 
@@ -103,12 +106,14 @@ class _Run:
         self.interface = Interface.of(self.model)
         self.progress(say("reference run", "参考运行"), 0.1)
         prover = self._prover(feeds) if prove else None
-        exact_kinds = frozenset(kind for kind, is_exact in KINDS.items() if is_exact) - self.without
-        self.progress(say("exact simplifications", "精确简化"), 0.3)
-        self._stage("GR504", "exact", exact_kinds, prover, 0.0)
+        every = frozenset(KINDS) - self.without
+        exact_kinds = frozenset(kind for kind in every if KINDS[kind])
+        if prover is not None or exact:  # without a proof there is nothing to tell apart
+            self.progress(say("exact simplifications", "精确简化"), 0.3)
+            self._stage("GR504", "exact", exact_kinds, prover, 0.0)
         if not exact:
             self.progress(say("simplifications that round differently", "舍入不同的简化"), 0.6)
-            self._stage("GR505", "rounding", frozenset(KINDS) - self.without, prover, ROUNDING_BOUND)
+            self._stage("GR505", "rounding" if prover else "all", every, prover, ROUNDING_BOUND)
         self.progress(say("done", "完成"), 1.0)
         after = _count(self.model)
         notes = [say("{before} nodes became {after}", "节点数由 {before} 变为 {after}", before=before, after=after)]
@@ -132,7 +137,7 @@ class _Run:
         pieces: Proof | None = None
 
         def attempt(budget: int | None, refused: frozenset[tuple[str, str]]) -> _Attempt | None:
-            candidate, journal = copy_model(self.model), Journal(budget, refused | self.refused, kinds)
+            candidate, journal = copy_model(self.model) if prover else self.model, Journal(budget, refused | self.refused, kinds)
             simplify_graph(candidate, self.evaluator, journal=journal, fold_limit=self.fold_limit)
             return _Attempt(candidate, journal) if journal.rewrites else None
 

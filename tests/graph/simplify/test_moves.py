@@ -59,6 +59,18 @@ CASES: dict[str, tuple[str, int, list[str]]] = {
         13,
         ["Reshape", "Reshape"],
     ),
+    "a transpose of sizes of 1 between reshapes": (
+        """agraph (float[2,3,4,5] x) => (float[6,20] y) <int64[3] a = {6, 1, 20}, int64[2] b = {6, 20}>
+        { r = Reshape(x, a) t = Transpose<perm=[1,0,2]>(r) s = Reshape(t, b) y = Abs(s) }""",
+        13,
+        ["Reshape", "Abs"],
+    ),
+    "a transpose of larger sizes between reshapes": (
+        """agraph (float[2,3,4,5] x) => (float[6,20] y) <int64[3] a = {6, 2, 10}, int64[2] b = {6, 20}>
+        { r = Reshape(x, a) t = Transpose<perm=[1,0,2]>(r) s = Reshape(t, b) y = Abs(s) }""",
+        13,
+        ["Reshape", "Transpose", "Reshape", "Abs"],
+    ),
     "squeeze and unsqueeze of an open shape": (
         """agraph (float[N,M,4,5] x) => (float[N,M,4,5] y) <int64[2] a = {1, -1}>
         { u = Unsqueeze(x, a) s = Squeeze(u, a) y = Abs(s) }""",
@@ -132,6 +144,13 @@ CASES: dict[str, tuple[str, int, list[str]]] = {
         { a = Slice(x, s1, e1, ax) y = Slice(a, s2, e2, ax) }""",
         13,
         ["Slice", "Slice"],
+    ),
+    "a slice that only slices read": (
+        """agraph (float[2,3,4,5] x) => (float[2,2,4,5] y)
+        <int64[1] s1 = {1}, int64[1] e1 = {3}, int64[1] ax = {1}, int64[1] zero = {0}, int64[1] two = {2}, int64[1] four = {4}, int64[1] bx = {2}>
+        { a = Slice(x, s1, e1, ax) b = Slice(a, zero, two, bx) c = Slice(a, two, four, bx) y = Concat<axis=2>(c, b) }""",
+        13,
+        ["Slice", "Slice", "Concat"],
     ),
     "an expand before a broadcast": (
         """agraph (float[2,3,4,5] x, float[5] z) => (float[2,3,4,5] y) <int64[4] s = {2, 3, 4, 5}> { e = Expand(z, s) y = Mul(x, e) }""",

@@ -24,6 +24,7 @@ from .base import (
     static_shape,
 )
 
+_Bounds = tuple[int, int, int]
 _RESHAPES = ("Reshape", "Flatten", "Squeeze", "Unsqueeze")
 
 
@@ -49,12 +50,23 @@ def _transposes(node: ir.Node, edit: Edit) -> Action | None:
     return act
 
 
-@simplification("merge-reshapes", *_RESHAPES)
+def _keeps_order(node: ir.Node, edit: Edit) -> bool:
+    """Whether the elements keep their order: a Reshape and the like, or a Transpose that only moves dimensions of size 1."""
+    if node.op_type != "Transpose":
+        return True
+    shape = edit.known.shape(node.inputs[0])
+    if shape is None or "perm" not in node.attributes:
+        return False
+    moved = [axis for axis in node.attributes["perm"].as_ints() if shape[axis] != 1]
+    return moved == sorted(moved)
+
+
+@simplification("merge-reshapes", *_RESHAPES, "Transpose")
 def _reshapes(node: ir.Node, edit: Edit) -> Action | None:
     """Reshape of a Reshape (or Flatten, Squeeze, Unsqueeze): the elements keep their order, so that the first one does not matter."""
-    inner = producer(given(node, 0), *_RESHAPES)
+    inner = producer(given(node, 0), *_RESHAPES, "Transpose")
     source = None if inner is None else inner.inputs[0]
-    if inner is None or source is None or edit.opset < 5:
+    if inner is None or source is None or edit.opset < 5 or not (_keeps_order(inner, edit) and _keeps_order(node, edit)):
         return None
     before, after = edit.known.shape(source), edit.known.shape(node.outputs[0])
     if ((before is not None and before == after) or _undoes(node, inner)) and can_take_over(node.outputs[0], source):
@@ -202,24 +214,18 @@ def _casts(node: ir.Node, edit: Edit) -> Action | None:
 
 @simplification("merge-slices", "Slice")
 def _slices(node: ir.Node, edit: Edit) -> Action | None:
-    """A Slice of a Slice: along other axes both apply; along the same axis the steps multiply."""
+    """A Slice of a Slice: along other axes both apply; along the same axis the steps multiply.
+
+    The first one must go in the end: all that read it are Slices that can do without it.
+    """
     inner = producer(given(node, 0), "Slice")
     source = None if inner is None else inner.inputs[0]
-    if inner is None or source is None or edit.opset < 10 or not only_reader(inner.outputs[0]):
+    combined = None if inner is None else _combined(inner, node)
+    if inner is None or source is None or combined is None or edit.opset < 10 or inner.outputs[0].is_graph_output():
         return None
-    first, second = _ranges(inner, source), _ranges(node, inner.outputs[0])
-    shape = known_shape(source)
-    if first is None or second is None or shape is None:
+    readers = [use.node for use in inner.outputs[0].uses()]
+    if not all(reader is node or (producer(given(reader, 0), "Slice") is inner and _combined(inner, reader)) for reader in readers):
         return None
-    combined = dict(first)
-    for axis, outer in second.items():
-        if axis not in combined:
-            combined[axis] = outer
-            continue
-        size = shape[axis]
-        if not isinstance(size, int):
-            return None
-        combined[axis] = _bounds(range(size)[slice(*combined[axis])][slice(*outer)])
 
     def act() -> None:
         builder = edit.at(node, "merge-slices")
@@ -236,7 +242,24 @@ def _slices(node: ir.Node, edit: Edit) -> Action | None:
     return act
 
 
-_Bounds = tuple[int, int, int]
+def _combined(inner: ir.Node, outer: ir.Node) -> dict[int, _Bounds] | None:
+    """Start, end and step by axis of one Slice that does what two do in a row; None where that is not known."""
+    source = inner.inputs[0]
+    shape = known_shape(source)
+    first = None if source is None or outer.op_type != "Slice" else _ranges(inner, source)
+    second = _ranges(outer, inner.outputs[0]) if first is not None else None
+    if first is None or second is None or shape is None:
+        return None
+    combined = dict(first)
+    for axis, bounds in second.items():
+        size = shape[axis]
+        if axis not in combined:
+            combined[axis] = bounds
+        elif isinstance(size, int):
+            combined[axis] = _bounds(range(size)[slice(*combined[axis])][slice(*bounds)])
+        else:
+            return None
+    return combined
 
 
 def _bounds(items: range) -> _Bounds:
