@@ -20,8 +20,8 @@ MODEL = """agraph (float[1,2,4,4] image, int64[2] other) => (float[1,2,4,4] y, i
     a = Identity(image)
     b = Conv(a, w)
     c = Mul(b, scale)
-    d = Transpose<perm = [1, 0, 2, 3]>(c)
-    e = Transpose<perm = [1, 0, 2, 3]>(d)
+    d = Transpose<perm = [0, 2, 1, 3]>(c)
+    e = Transpose<perm = [0, 2, 1, 3]>(d)
     y = Relu(e)
     z = Identity(other)
 }"""
@@ -79,6 +79,47 @@ def test_shapes_are_pinned(save_text: Callable[..., Path], evaluator: Evaluator)
     case = jumar.simplify(path, shapes={"x": (2, 3, 4)}, evaluator=evaluator)
     assert operators(case) == ["Reshape"]
     assert list(case.model.graph.inputs[0].shape or ()) == [2, 3, 4]
+
+
+GEARED = """agraph (float[N,C,H,W] x) => (float[M,K] y) <int64[1] one = {1}, int64[1] two = {2}, int64[1] three = {3}, int64[1] rest = {-1}> {
+    s = Shape(x)
+    h = Gather(s, two)
+    half = Div(h, two)
+    c = Gather(s, one)
+    many = Mul(c, half)
+    back = Div(many, half)
+    t = Concat<axis = 0>(back, rest)
+    y = Reshape(x, t)
+}"""
+
+
+def test_gears_stay_one_model_and_fold_what_they_share(save_text: Callable[..., Path], evaluator: Evaluator) -> None:
+    gears = [{"x": (1, 6, 4, 4)}, {"x": (2, 6, 8, 4)}]
+    case = jumar.simplify(save_text(GEARED), gears=gears, evaluator=evaluator)
+    assert operators(case) == ["Reshape"]
+    assert not any(isinstance(size, int) for size in case.model.graph.inputs[0].shape or ())
+    assert any("2 gears" in str(note) for note in case.record.notes)
+    proof = case.record.steps[-1].proof
+    assert proof is not None
+    assert (proof.cases, proof.max_abs) == (2, 0.0)
+    before = ir.load(save_text(GEARED))
+    for gear in gears:
+        x = np.arange(np.prod(gear["x"]), dtype=np.float32).reshape(gear["x"])
+        np.testing.assert_array_equal(evaluator.run(case.model, {"x": x})["y"], evaluator.run(before, {"x": x})["y"], strict=True)
+
+
+def test_gears_that_differ_keep_the_arithmetic(save_text: Callable[..., Path], evaluator: Evaluator) -> None:
+    text = GEARED.replace("t = Concat<axis = 0>(back, rest)", "t = Concat<axis = 0>(half, rest)")
+    case = jumar.simplify(save_text(text), gears=[{"x": (1, 6, 4, 4)}, {"x": (2, 6, 8, 6)}, {"x": (3, 6, 8, 6)}], evaluator=evaluator)
+    assert operators(case)[-1] == "Reshape"
+    target = case.model.graph[-1].inputs[1]
+    assert target is not None
+    assert target.const_value is None
+
+
+def test_gears_and_shapes_exclude_each_other(save_text: Callable[..., Path], evaluator: Evaluator) -> None:
+    with pytest.raises(UsageError, match="both given"):
+        jumar.simplify(save_text(GEARED), shapes={"x": (1, 6, 4, 4)}, gears=[{"x": (1, 6, 4, 4)}], evaluator=evaluator)
 
 
 @pytest.fixture

@@ -17,6 +17,14 @@ def command(
     model: ModelArgument,
     out: Annotated[str, typer.Option("-o", "--output", metavar="OUT.onnx", help=text("where to write the model", "模型的输出位置"))],
     shape: ShapeOption = None,
+    gear: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--gear",
+            metavar='"NAME:SIZES;..."',
+            help=text("shapes to be right for; sizes stay open (repeatable)", "需保证正确的形状，尺寸保持可变（可重复）"),
+        ),
+    ] = None,
     exact: Annotated[bool, typer.Option("--exact", help=text("only what keeps every element equal", "仅做逐元素相等的简化"))] = False,
     no_prove: Annotated[bool, typer.Option("--no-prove", help=text("do not compare with the original", "不与原模型对比"))] = False,
     without: Annotated[
@@ -33,6 +41,7 @@ def command(
         case = simplify(
             model,
             shapes=parse_shapes(shape or []),
+            gears=[parse_shapes([item]) for item in gear or ()],
             prove=not no_prove,
             exact=exact,
             without=tuple(without or ()),

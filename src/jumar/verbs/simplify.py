@@ -30,6 +30,7 @@ def simplify(
     model: ModelLike,
     *,
     shapes: Shapes | None = None,
+    gears: Sequence[Shapes] = (),
     prove: bool = True,
     exact: bool = False,
     without: Sequence[str] = (),
@@ -43,6 +44,7 @@ def simplify(
 
     Args:
         shapes: sizes of dynamic inputs, written into the model.
+        gears: several sets of sizes, for which the model stays one with open sizes. The result is right (and proven) for these alone.
         prove: compare with the original (False also leaves out the hashes of files and the check of the file written): every changed piece on tensors captured from the model, then the whole model. A rewrite that fails
             is found by bisection and left out.
         exact: only what keeps every element equal (no Conv+BatchNormalization and the like, which round differently).
@@ -68,9 +70,16 @@ def simplify(
         )
     case = open_case(model, "simplify", need_target=False, quick=not prove)
     sizes = check_shapes(case.model, shapes or {})
+    checked = tuple(check_shapes(case.model, gear) for gear in gears)
+    if sizes and checked:
+        raise UsageError(
+            say("shapes and gears are both given", "同时给出了固定形状和多个档位"),
+            say("expected one of them", "两者只能取其一"),
+            say("name the shape as one more gear", "请将该形状作为另一个档位"),
+        )
     with shared_or_new(evaluator) as running:
         start = pinned(case.model, sizes) if sizes else copy_model(case.model) if isinstance(model, Case) else case.model
-        run = _Run(case, start, running, fold_limit, frozenset(without), progress)
+        run = _Run(case, start, running, fold_limit, frozenset(without), checked, progress)
         result = run.execute(feeds, prove, exact)
     if output is not None:
         files = save(result.model, output)
@@ -96,6 +105,7 @@ class _Run:
     evaluator: Evaluator
     fold_limit: int
     without: frozenset[str]
+    gears: tuple[dict[str, tuple[int, ...]], ...]
     progress: Progress
     steps: list[Step] = field(default_factory=list)
     refused: frozenset[tuple[str, str]] = frozenset()
@@ -117,6 +127,8 @@ class _Run:
         self.progress(say("done", "完成"), 1.0)
         after = _count(self.model)
         notes = [say("{before} nodes became {after}", "节点数由 {before} 变为 {after}", before=before, after=after)]
+        if self.gears:
+            notes.append(say("right for the {count} gears given, not beyond", "仅对给出的 {count} 个档位有效", count=len(self.gears)))
         if prover is None:
             notes.append(say("nothing was proven: the proof was switched off", "未做证明：证明已关闭"))
         elif prover.feeds.origin == "generated":
@@ -129,6 +141,9 @@ class _Run:
     def _prover(self, feeds: str | Path | FeedSet | None) -> Prover:
         if isinstance(feeds, (str, Path)):
             feeds = load_feeds(feeds, self.model)
+        if feeds is None and self.gears:
+            sets = [make_feeds(pinned(self.model, gear), self.evaluator, 1) for gear in self.gears]
+            feeds = FeedSet(tuple(case for found in sets for case in found.cases), sets[0].origin)
         return Prover(self.model, self.evaluator, feeds or make_feeds(self.model, self.evaluator))
 
     def _stage(self, code: str, name: str, kinds: frozenset[str], prover: Prover | None, bound: float) -> None:
@@ -138,7 +153,7 @@ class _Run:
 
         def attempt(budget: int | None, refused: frozenset[tuple[str, str]]) -> _Attempt | None:
             candidate, journal = copy_model(self.model) if prover else self.model, Journal(budget, refused | self.refused, kinds)
-            simplify_graph(candidate, self.evaluator, journal=journal, fold_limit=self.fold_limit)
+            simplify_graph(candidate, self.evaluator, journal=journal, fold_limit=self.fold_limit, gears=self.gears)
             return _Attempt(candidate, journal) if journal.rewrites else None
 
         def prove(made: _Attempt, final: bool) -> Proof | None:

@@ -158,6 +158,7 @@ KINDS: dict[str, bool] = {
     "duplicate-weight": True,
     "duplicate-node": True,
     "unused-node": True,
+    "gear-target": True,
 }
 """All kinds by name; True for exact ones. Those named here have no match: they look at the whole graph."""
 

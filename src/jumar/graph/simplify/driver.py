@@ -9,6 +9,7 @@ from ..evaluate import Evaluator
 from ..fold import DEFAULT_FOLD_LIMIT
 from ..shapes import infer_shapes
 from . import constants, duplicates
+from . import gears as gear_targets
 from .base import Edit, Journal, matches_of, node_place
 from .carried import settle_shapes
 
@@ -17,7 +18,12 @@ _MAX_SWEEPS = 24
 
 
 def simplify_graph(
-    model: ir.Model, evaluator: Evaluator | None = None, *, journal: Journal | None = None, fold_limit: int = DEFAULT_FOLD_LIMIT
+    model: ir.Model,
+    evaluator: Evaluator | None = None,
+    *,
+    journal: Journal | None = None,
+    fold_limit: int = DEFAULT_FOLD_LIMIT,
+    gears: gear_targets.Gears = (),
 ) -> Journal:
     """Simplify a model in place, its bodies included; local functions are inlined first.
 
@@ -27,6 +33,7 @@ def simplify_graph(
         evaluator: computes constants that need ONNX Runtime; without it those stay computed.
         journal: what may be done; what was done is appended to it.
         fold_limit: bytes by which folding one tensor may enlarge the model.
+        gears: the only sets of input shapes the result has to be right for; open sizes stay open.
 
     Returns:
         The journal.
@@ -50,6 +57,8 @@ def simplify_graph(
         constants.fold(edit, evaluator)
         _sweep_all(edit)
         duplicates.merge(edit)
+        if gears:
+            gear_targets.fold(edit, gears)
         if len(journal.rewrites) == before:
             break
         infer_shapes(model)
