@@ -25,7 +25,6 @@ from jumar.graph.symbolic import (
     same_as_input,
 )
 
-TYPES = {np.dtype(np.int64): TensorProto.INT64, np.dtype(np.int32): TensorProto.INT32, np.dtype(np.bool_): TensorProto.BOOL}
 HUGE = (2**63 - 1, -(2**63), 2**31 - 1, -(2**31))
 
 
@@ -60,7 +59,10 @@ def differences(result: SymbolicResult, sizes: Mapping[str, int], actual: Mappin
             constant.dtype != array.dtype or not np.array_equal(constant, array, equal_nan=array.dtype.kind == "f")
         ):
             wrong.append(f"{name}: constant {constant!r}, actually {array!r}")
-        for element, item in zip(elements or (), array.ravel().tolist(), strict=False):
+        if elements is not None and len(elements) != array.size:
+            wrong.append(f"{name}: {len(elements)} elements, actually {array.shape}")
+            continue
+        for element, item in zip(elements or (), array.ravel().tolist() if elements is not None else (), strict=True):
             said = None if element is None else evaluate(element, known)
             if said is not None and said != item:
                 wrong.append(f"{name}: element {element}, actually {item} where {known}")
@@ -94,12 +96,13 @@ class Drawn:
         self.arrays[name] = self.weights[name] = np.array(values, dtype=dtype)
         return name
 
-    def add(self, op: str, *inputs: str, outputs: int = 1, **attributes: Any) -> str | None:
-        """Add a node if it runs."""
+    def add(self, op: str, *inputs: str, outputs: int = 1, reads: tuple[str, ...] = (), **attributes: Any) -> str | None:
+        """Add a node if it runs. ``reads``: what its branches read besides the inputs."""
         names = [f"t{len(self.arrays) + index}" for index in range(outputs)]
         node = helper.make_node(op, list(inputs), names, **attributes)
         try:
-            found = self.evaluator.run(self.piece([node], {name: self.arrays[name] for name in inputs if name}), self.feeds(inputs))
+            read = {name: self.arrays[name] for name in (*inputs, *reads)}
+            found = self.evaluator.run(self.piece([node], read), self.feeds(read))
         except EvaluationError:
             return None
         if any(array.size > 4000 for array in found.values()):
@@ -120,7 +123,8 @@ class Drawn:
         return self.wrapped(nodes, inputs, [name for node in nodes for name in node.output])
 
     def wrapped(self, nodes: list[onnx.NodeProto], inputs: list[onnx.ValueInfoProto], outputs: list[str]) -> ir.Model:
-        used = {name for node in nodes for name in node.input}
+        bodies = [attribute.g for node in nodes for attribute in node.attribute if attribute.HasField("g")]
+        used = {name for node in (*nodes, *(inner for body in bodies for inner in body.node)) for name in node.input}
         weights = [numpy_helper.from_array(array, name) for name, array in self.weights.items() if name in used]
         graph = helper.make_graph(nodes, "drawn", inputs, [onnx.ValueInfoProto(name=name) for name in outputs], weights)
         return ir.from_proto(helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8))
@@ -156,9 +160,7 @@ def some(graph: Drawn, kinds: str = "i", rank: int | None = None) -> str:
 
 def shape_step(graph: Drawn) -> None:
     attributes = {"start": graph.number(-2, 2), "end": graph.number(-2, 4)} if graph.opset >= 15 and graph.number(0, 1) else {}
-    graph.add(graph.one_of("Shape", "Shape", "Shape", "Size"), some(graph, "fi"), **attributes) if not attributes else graph.add(
-        "Shape", some(graph, "f"), **attributes
-    )
+    graph.add("Shape" if attributes else graph.one_of("Shape", "Shape", "Shape", "Size"), some(graph, "fi"), **attributes)
 
 
 def gather_step(graph: Drawn) -> None:
@@ -320,7 +322,43 @@ def dense_step(graph: Drawn) -> None:
             graph.add(op, source, kernel_shape=[kernel], ceil_mode=graph.number(0, 1), **more)
 
 
+def more_step(graph: Drawn) -> None:
+    op = graph.one_of("ConvTranspose", "DepthToSpace", "TopK", "OneHot", "Einsum", "PRelu", "AveragePool", "GlobalMaxPool", "Gather", "If")
+    source = some(graph, "f", {"ConvTranspose": 3, "AveragePool": 3, "DepthToSpace": 4, "Einsum": 2}.get(op))
+    shape = graph.arrays[source].shape
+    if op == "ConvTranspose":
+        kernel = graph.number(1, 3)
+        weight = graph.weight(np.ones((shape[1], 2, kernel)), np.float32)
+        graph.add(op, source, weight, strides=[graph.number(1, 3)], pads=[graph.number(0, 1), 0])
+    elif op == "DepthToSpace":
+        graph.add(graph.one_of(op, "SpaceToDepth"), source, blocksize=graph.number(1, 2))
+    elif op == "TopK":
+        graph.add(op, source, some(graph, "i", 1), outputs=2, axis=-1)
+    elif op == "OneHot":
+        graph.add(op, some(graph, "i"), graph.weight(3), graph.weight([0, 1]), axis=graph.one_of(-1, 0))
+    elif op == "Einsum":
+        graph.add(op, source, some(graph, "f", 2), equation=graph.one_of("ij,jk->ik", "ij,ij->j", "ij,ik->kj"))
+    elif op in ("PRelu", "Gather"):
+        graph.add(op, source, some(graph, "f" if op == "PRelu" else "i"))
+    elif op == "If":
+        branches = [
+            helper.make_graph([helper.make_node(name, [source], ["r"])], name, [], [onnx.ValueInfoProto(name="r")])
+            for name in ("Relu", "Shape")
+        ]
+        condition = graph.pick("b") or graph.weight(True, np.bool_)
+        if graph.arrays[condition].size == 1:
+            graph.add("If", condition, reads=(source,), then_branch=branches[0], else_branch=branches[0 if graph.number(0, 1) else 1])
+    else:
+        graph.add(
+            op,
+            source,
+            **({"kernel_shape": [graph.number(1, 3)], "strides": [2], "ceil_mode": graph.number(0, 1)} if op == "AveragePool" else {}),
+        )
+
+
 STEPS = (
+    more_step,
+    more_step,
     shape_step,
     shape_step,
     shape_step,
@@ -415,15 +453,15 @@ def assess(graph: Drawn, data: st.DataObject, child: Evaluator) -> None:
     if found:
         assert not differences(result, result.sizes(shapes), found)
         values |= found
-        rewrites_hold(graph, result, values, child)
+        rewrites_hold(model, result, values)
         if all(size for shape in shapes.values() for size in shape):
             assert not differences(positive, positive.sizes(shapes), found)
-            rewrites_hold(graph, positive, values, child)
+            rewrites_hold(model, positive, values)
 
 
-def rewrites_hold(graph: Drawn, result: SymbolicResult, values: Mapping[str, np.ndarray], child: Evaluator) -> None:
+def rewrites_hold(model: ir.Model, result: SymbolicResult, values: Mapping[str, np.ndarray]) -> None:
     """Constant Reshape targets give the same, and operators said to change nothing change nothing."""
-    for node in result._by_name[graph.nodes[0].output[0]].graph or ():
+    for node in model.graph:
         output = values[node.outputs[0].name or ""]
         if node.op_type == "Reshape":
             source = values[node.inputs[0].name or ""]

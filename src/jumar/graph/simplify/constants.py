@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import onnx_ir as ir
+
 from ..evaluate import Evaluator
 from ..fold import fold_round, make_constant
 from ..shapes import infer_shapes
@@ -39,6 +41,24 @@ def _fold_known(edit: Edit) -> None:
                 continue
             if value.is_graph_output() and node.op_type == "Identity":  # an output must be made by a node
                 continue
+            if array.nbytes > edit.fold_limit and array.nbytes > edit.fold_limit + _freed(node):
+                continue
             if journal.allows("fold-constants", value.name or ""):
                 journal.constants += make_constant(edit.model.graph, value, array)
                 edit.discard(node)
+
+
+def _freed(node: ir.Node) -> int:
+    """Bytes of the weights that nothing reads any more once the node's outputs are weights themselves."""
+    going, waiting, freed = {node}, [node], 0
+    while waiting:
+        for value in filter(None, waiting.pop().inputs):
+            maker = value.producer()
+            if value.is_graph_output() or not all(use.node in going for use in value.uses()):
+                continue
+            if maker is not None:
+                going.add(maker)
+                waiting.append(maker)
+            elif value.const_value is not None and not value.is_graph_input():
+                freed += value.const_value.nbytes
+    return freed

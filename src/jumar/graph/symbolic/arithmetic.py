@@ -22,7 +22,7 @@ from .known import (
     of_elements,
     rule,
 )
-from .operations import broadcast, maximum, minimum, modulo, truncated_div
+from .operations import broadcast, gap, maximum, minimum, modulo, truncated_div
 
 _EXACT_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -186,13 +186,13 @@ def is_equal(a: Element, b: Element) -> bool | None:
     """Whether two elements are equal; None where that depends on the sizes."""
     if a == b:
         return True
-    low, high = bounds(a - b)
+    low, high = gap(a, b)
     return False if low > 0 or high < 0 else (True if low == high == 0 else None)
 
 
 def is_less(a: Element, b: Element) -> bool | None:
     """Whether one element is less than another; None where that depends on the sizes."""
-    low, high = bounds(a - b)
+    low, high = gap(a, b)
     return True if high < 0 else (False if low >= 0 else None)
 
 

@@ -137,12 +137,11 @@ def _extreme(kind: str, elements: Iterable[Element]) -> Element:
     for element in elements:
         atom = _only_atom(element)
         flat += atom.arguments if atom is not None and atom.kind == kind else (element,)
-    sign = 1 if kind == "max" else -1
     kept: list[Element] = []
     for element in flat:
-        if any(_at_least((other - element) * sign) for other in kept):
+        if any(_beats(kind, other, element) for other in kept):
             continue
-        kept = [other for other in kept if not _at_least((element - other) * sign)]
+        kept = [other for other in kept if not _beats(kind, element, other)]
         kept.append(element)
     if len(kept) == 1:
         return kept[0]
@@ -152,8 +151,21 @@ def _extreme(kind: str, elements: Iterable[Element]) -> Element:
     return operation(kind, tuple(kept), pick(low for low, _ in spans), pick(high for _, high in spans))
 
 
-def _at_least(difference: Element) -> bool:
-    return bounds(difference)[0] >= 0
+def gap(a: Element, b: Element) -> tuple[float, float]:
+    """The least and the greatest that ``a - b`` can be."""
+    (low_a, high_a), (low_b, high_b) = bounds(a), bounds(b)
+    low, high = low_a - high_b, high_a - low_b
+    try:
+        narrow_low, narrow_high = bounds(a - b)
+    except Unknowable:
+        return low, high
+    return max(low, narrow_low), min(high, narrow_high)
+
+
+def _beats(kind: str, a: Element, b: Element) -> bool:
+    """Whether ``b`` can be left out beside ``a``."""
+    low, high = gap(a, b)
+    return low >= 0 if kind == "max" else high <= 0
 
 
 def _only_atom(element: Element) -> Atom | None:
