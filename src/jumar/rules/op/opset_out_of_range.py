@@ -26,22 +26,22 @@ class OpsetOutOfRange(ModelRule):
 
     Why on Ascend: the parser key holds the model's opset and matches exactly, so nearly every node of an opset-19 model fails, also those that never changed.
 
-    Fix: the model is expressed at the nearest opset the target takes. Forms that changed are rewritten one by one (axes, split, pads, min/max, K, ratio as inputs or attributes; the Softmax family at 13; Shape start/end; Resize inputs; GreaterOrEqual). Attributes a lower version lacks are dropped only where they say what it does anyway.
+    Fix: the model is expressed at the nearest opset the target takes, up or down. Forms that changed are rewritten one by one: axes, split, pads, min/max, K, ratio as inputs or attributes; the Softmax family at 13; options of Resize; reductions of Scatter; dtypes that came later. Newer operators are written out with older ones, by hand or with the function body of their ONNX schema. Attributes a lower version lacks are dropped only where they say what it does anyway. Bodies and local functions are converted too.
 
-    Fix safety: safe within 1e-6 relative; refused, naming the node, when one cannot be expressed.
+    Fix safety: safe within 1e-6 relative; refused, naming the node, when one cannot be expressed. The page on opset conversion lists what cannot.
 
-    Evidence: the lookup by domain, opset and name in CANN's ONNX parser sources; ONNX operator schemas.
+    Evidence: the lookup by domain, opset and name in CANN's ONNX parser sources; ONNX operator schemas and node tests.
     """
     DOC_ZH = """
     问题：模型的 opset 高于目标的上限或低于其下限。
 
     在昇腾上的原因：解析键包含模型的 opset 且必须完全一致，因此 opset 19 的模型几乎所有节点都会失败，包括从未改变过的算子。
 
-    修复：将模型表示为目标支持的最近的 opset。形式有变化的算子逐个改写（axes、split、pads、min/max、K、ratio 在输入与属性之间转换；13 版前后的 Softmax 系列；Shape 的 start/end；Resize 的输入；GreaterOrEqual）。较低版本没有的属性，仅当其取值与较低版本的行为一致时才删除。
+    修复：将模型向上或向下表示为目标支持的最近的 opset。形式有变化的算子逐个改写：axes、split、pads、min/max、K、ratio 在输入与属性之间转换；13 版前后的 Softmax 系列；Resize 的选项；Scatter 的归约；后来才支持的数据类型。较新的算子用较旧的算子写出，方式是手写展开或使用其 ONNX 定义自带的函数体。较低版本没有的属性，仅当其取值与较低版本的行为一致时才删除。子图和局部函数同样转换。
 
-    修复安全性：相对误差 1e-6 以内为安全；若某个节点无法表示，则拒绝并指明该节点。
+    修复安全性：相对误差 1e-6 以内为安全；若某个节点无法表示，则拒绝并指明该节点。无法转换的内容见 opset 转换页面。
 
-    依据：CANN ONNX 解析器源码中按域、opset 和名称的查找规则；ONNX 算子定义。
+    依据：CANN ONNX 解析器源码中按域、opset 和名称的查找规则；ONNX 算子定义与节点测试。
     """
     EXAMPLES = (
         Example(
@@ -52,7 +52,8 @@ class OpsetOutOfRange(ModelRule):
             soft = Softmax<axis = 1>(x)
             first, rest = Split<axis = 1>(soft, split)
             flat = Squeeze(first, axes)
-            back = Unsqueeze(flat, axes)
+            turned = Neg(flat)
+            back = Unsqueeze(turned, axes)
             both = Concat<axis = 1>(back, rest)
             clipped = Clip(both, low)
             padded = Pad(clipped, pads)
@@ -79,6 +80,14 @@ class OpsetOutOfRange(ModelRule):
         agraph (float[2,3] x) => (float[2,3] y) { y = Swish(x) }
         """,
             opsets=(24,),
+            also=("OP101",),
+        ),
+        Example(
+            """
+        <ir_version: 10, opset_import: ["" : OPSET]>
+        agraph (float[2,3] x, float[2,3] z) => (float[2,3] y) { y = DeformConv(x, z, z) }
+        """,
+            opsets=(19,),
             also=("OP101",),
             cured=False,
         ),

@@ -8,69 +8,14 @@ from typing import Any
 import numpy as np
 import onnx
 import onnx_ir as ir
+import onnxruntime
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from opset_models import assert_same, converted, feeds_of, model_of, refusal, unary, x_of
 
-from jumar.graph import Evaluator, infer_shapes
-from jumar.graph.lower import FORMER, LOWER, NEW_VALUES
-from jumar.graph.opset import Unconvertible, convert_opset
-
-# Tolerance: the same kernels run before and after. Only where the form becomes other operators (Softmax over another axis is
-# transposed) may the order of a sum differ.
-TOLERANCE = 1e-6
-
-HYPOTHESIS = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-def model_of(text: str, opset: int) -> ir.Model:
-    return ir.from_onnx_text(f'<ir_version: 8, opset_import: ["" : {opset}]>\n{text}')
-
-
-def converted(text: str, opset: int, version: int) -> tuple[ir.Model, ir.Model, list[str]]:
-    """The model before and after (which the checker accepts, types and shapes included), and the places that changed."""
-    before, after = model_of(text, opset), model_of(text, opset)
-    infer_shapes(after)
-    places = convert_opset(after, version)
-    proto = ir.to_proto(after)
-    onnx.checker.check_model(proto, full_check=True)
-    assert {item.domain: item.version for item in proto.opset_import} == {"": version}
-    assert [value.name for value in after.graph.outputs] == [value.name for value in before.graph.outputs]
-    return before, after, places
-
-
-def assert_same(before: ir.Model, after: ir.Model, evaluator: Evaluator, feeds: dict[str, Any]) -> None:
-    expected, found = evaluator.run(before, feeds), evaluator.run(after, feeds)
-    for name, array in expected.items():
-        assert (found[name].shape, found[name].dtype) == (array.shape, array.dtype)
-        np.testing.assert_allclose(found[name], array, rtol=TOLERANCE, atol=0, equal_nan=True)
-
-
-def refusal(text: str, opset: int, version: int) -> str:
-    model = model_of(text, opset)
-    infer_shapes(model)
-    with pytest.raises(Unconvertible) as caught:
-        convert_opset(model, version)
-    english, chinese = caught.value.reason.render("en"), caught.value.reason.render("zh")
-    assert english.startswith("`") and chinese.startswith("`") and "\n" not in english
-    return english
-
-
-def x_of(*shape: int, edges: bool = True) -> np.ndarray:
-    """Seeded floats; with NaN, infinities and a signed zero among them where the operator is defined on them."""
-    array = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
-    if edges:
-        flat = array.reshape(-1)
-        flat[:4] = [np.nan, np.inf, -np.inf, -0.0][: flat.size]
-    return array
-
-
-UNARY = "agraph (float[2,3,4] x) => (float[{out}] y) {weights} {{ {body} }}"
-
-
-def unary(body: str, out: str = "2,3,4", weights: str = "") -> str:
-    return UNARY.format(out=out, weights=f"<{weights}>" if weights else "", body=body)
-
+from jumar.graph import Evaluator
+from jumar.graph.opset import convert_opset, newest_opset
+from jumar.graph.opset.generic import FORMER, NEW_VALUES
+from jumar.graph.opset.step import LOWER
 
 # (operator, the version that is left) -> models that use it; each is run before and after.
 FORMS: dict[tuple[str, int], list[str]] = {
@@ -158,11 +103,94 @@ FORMS: dict[tuple[str, int], list[str]] = {
         "agraph (float[1,1,4,4] x) => (float[1,1,8,8] y) <float[4] s = {1, 1, 2, 2}> { y = Resize(x, , s) }",
         'agraph (float[1,1,4,4] x) => (float[1,1,7,3] y) <int64[4] s = {1, 1, 7, 3}> { y = Resize<mode = "linear">(x, , , s) }',
     ],
+    ("Resize", 11): [
+        "agraph (float[1,1,4,4] x) => (float[1,1,8,8] y) <float[0] r = {}, float[4] s = {1, 1, 2, 2}> { y = Resize(x, r, s) }",
+        'agraph (float[1,1,4,4] x) => (float[1,1,8,6] y) <float[0] r = {}, float[4] s = {1, 1, 2, 1.5}> { y = Resize<mode = "linear">(x, r, s) }',
+        'agraph (float[1,1,4,4] x) => (float[1,1,8,8] y) <float[0] r = {}, float[4] s = {1, 1, 2, 2}> { y = Resize<mode = "cubic">(x, r, s) }',
+    ],
+    ("Resize", 18): [
+        'agraph (float[1,1,6,6] x) => (float[1,1,3,4] y) <int64[2] s = {3, 4}> { y = Resize<axes = [2, 3], mode = "linear">(x, , , s) }',
+        """agraph (float[1,1,6,8] x) => (float[1,1,3,4] y) <int64[2] s = {3, 5}> {
+            y = Resize<axes = [2, 3], mode = "linear", keep_aspect_ratio_policy = "not_larger">(x, , , s)
+        }""",
+        """agraph (float[1,1,6,8] x) => (float[1,1,3,4] y) <float[4] s = {1, 1, 0.5, 0.5}> {
+            y = Resize<mode = "linear", antialias = 1>(x, , s)
+        }""",
+    ],
+    ("Resize", 19): [
+        """agraph (float[1,1,4,4] x) => (float[1,1,8,8] y) <float[4] s = {1, 1, 2, 2}> {
+            y = Resize<coordinate_transformation_mode = "half_pixel_symmetric">(x, , s)
+        }"""
+    ],
+    ("Pad", 19): [unary('y = Pad<mode = "wrap">(x, p)', "2,7,4", "int64[6] p = {0, 3, 0, 0, 1, 0}")],
+    ("ScatterElements", 16): [
+        f"agraph (float[3,4] x, int64[5,4] i, float[5,4] u) => (float[3,4] y) {{ y = ScatterElements<reduction = {kind}>(x, i, u) }}"
+        for kind in ('"add"', '"mul"')
+    ],
+    ("ScatterElements", 18): [
+        f"agraph (float[3,4] x, int64[3,9] i, float[3,9] u) => (float[3,4] y) {{ y = ScatterElements<axis = 1, reduction = {kind}>(x, i, u) }}"
+        for kind in ('"max"', '"min"')
+    ],
+    ("ScatterND", 16): [
+        'agraph (float[3,3,2] x, int64[4,2] i, float[4,2] u) => (float[3,3,2] y) { y = ScatterND<reduction = "add">(x, i, u) }'
+    ],
+    ("ScatterND", 18): [
+        'agraph (float[3,2] x, int64[4,1] i, float[4,2] u) => (float[3,2] y) { y = ScatterND<reduction = "max">(x, i, u) }'
+    ],
+    ("GatherND", 12): ["agraph (float[3,4,2] x, int64[3,5,1] i) => (float[3,5,2] y) { y = GatherND<batch_dims = 1>(x, i) }"],
+    ("GatherND", 11): ["agraph (float[3,4,2] x, int64[5,2] i) => (float[5,2] y) { y = GatherND(x, i) }"],
+    ("GatherElements", 11): ["agraph (float[3,4] x, int64[3,2] i) => (float[3,2] y) { y = GatherElements<axis = 1>(x, i) }"],
+    ("ArgMax", 12): [
+        "agraph (int32[2,9] x) => (int64[2,1] y) { y = ArgMax<axis = 1, select_last_index = 1>(x) }",
+    ],
+    ("Clip", 12): ["agraph (int64[2,3] x) => (int64[2,3] y) <int64 a = {0}, int64 b = {1}> { y = Clip(x, a, b) }"],
+    ("Max", 12): ["agraph (int32[2,3] x, int32[3] z) => (int32[2,3] y) { y = Max(x, z) }"],
+    ("Equal", 11): ["agraph (float[2,3] x, float[2,3] z) => (bool[2,3] y) { y = Equal(x, z) }"],
+    ("IsNaN", 9): [unary("n = IsNaN(x) y = Cast<to = 1>(n)")],
+    ("IsInf", 10): [unary("n = IsInf(x) y = Cast<to = 1>(n)"), unary("n = IsInf<detect_negative = 0>(x) y = Cast<to = 1>(n)")],
+    ("Round", 11): [unary("h = Mul(x, c) r = Round(h) y = Div(c, r)", weights="float c = {2}")],
+    ("Relu", 14): ["agraph (int32[2,3] x) => (int32[2,3] y) { y = Relu(x) }"],
+    ("Mod", 10): ["agraph (int32[2,3] x) => (int32[2,3] y) <int32 d = {-3}> { y = Mod(x, d) }"],
+    ("BitwiseAnd", 18): [
+        "agraph (int32[2,3] x, int32[2,3] z) => (int32[2,3] y) { a = BitwiseAnd(x, z) b = BitwiseOr(x, z) y = BitwiseXor(a, b) }"
+    ],
+    ("Trilu", 14): [
+        "agraph (float[2,3,4] x) => (float[2,3,4] y) <int64 k = {-1}> { y = Trilu(x, k) }",
+        "agraph (float[2,3,4] x) => (float[2,3,4] y) { y = Trilu<upper = 0>(x) }",
+    ],
+    ("CumSum", 11): [unary("y = CumSum<reverse = 1, exclusive = 1>(x, a)", weights="int64 a = {1}")],
+    ("Gemm", 11): ["agraph (float[4,4] x) => (float[4,4] y) { y = Gemm(x, x) }"],
+    ("HardSwish", 14): [unary("y = HardSwish(x)")],
+    ("LayerNormalization", 17): [
+        unary("y = LayerNormalization(x, s)", weights="float[4] s = {1, 2, 3, 4}"),
+        unary("y, m, i = LayerNormalization<axis = 1>(x, s)", weights="float[3,4] s = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3}"),
+    ],
+    ("GroupNormalization", 21): [
+        "agraph (float[2,4,3] x) => (float[2,4,3] y) <float[4] s = {1, 2, 3, 4}> { y = GroupNormalization<num_groups = 2>(x, s, s) }"
+    ],
+    ("Swish", 24): [unary("y = Swish<alpha = 1.5>(x)")],
+    ("AveragePool", 19): [
+        "agraph (float[1,2,7] x) => (float[1,2,5] y) { y = AveragePool<kernel_shape = [3], dilations = [2], pads = [1, 1]>(x) }",
+    ],
+    ("MaxPool", 10): [
+        "agraph (float[1,2,8] x) => (float[1,2,6] y) { y = MaxPool<kernel_shape = [3], dilations = [1]>(x) }",
+        "agraph (float[1,2,8] x) => (float[1,2,4] y) { y = MaxPool<kernel_shape = [3], strides = [2], ceil_mode = 1>(x) }",
+    ],
+    ("Einsum", 12): [
+        f'agraph (float[2,3,4] x, float[2,5,4] z) => (float[{out}] y) {{ y = Einsum<equation = "{equation}">(x, z) }}'
+        for equation, out in (("bij,bkj->bik", "2,3,5"), ("bij,bkj->ki", "5,3"), ("...j,bkj->b...k", "2,2,3,5"))
+    ],
+    ("Pow", 12): [unary("y = Pow(x, e)", weights="int64 e = {3}"), unary("y = Pow(x, e)", weights="int32[4] e = {0, 1, 2, 5}")],
     ("GreaterOrEqual", 12): ["agraph (float[2,3] x, float[2,3] z) => (bool[2,3] y) { y = GreaterOrEqual(x, z) }"],
     ("LessOrEqual", 12): ["agraph (float[2,3] x, float[2,3] z) => (bool[2,3] y) { y = LessOrEqual(x, z) }"],
 }
+# The newest opset that the installed ONNX Runtime runs.
+NEWEST_RUN = 24 if tuple(map(int, onnxruntime.__version__.split(".")[:2])) >= (1, 24) else 23
 # Undefined (or another answer of another kernel) on NaN: which element is the largest, and where it falls on a grid.
-NO_EDGES = {"TopK", "Hardmax", "GridSample", "Resize"}
+NO_EDGES = {
+    *("TopK", "Hardmax", "GridSample", "Resize", "Einsum", "CumSum", "LayerNormalization", "GroupNormalization", "AveragePool"),
+    *("ScatterElements", "ScatterND"),
+}
 
 
 def cases() -> Iterator[Any]:
@@ -171,25 +199,14 @@ def cases() -> Iterator[Any]:
             yield pytest.param(op, version, text, id=f"{op}-{version}-{number}")
 
 
-def feeds_of(model: ir.Model, edges: bool) -> dict[str, Any]:
-    feeds = {}
-    for number, value in enumerate(model.graph.inputs):
-        array = x_of(*(int(dim) for dim in value.shape or ()), edges=edges and number == 0)  # type: ignore[arg-type]
-        feeds[value.name or ""] = array
-    return feeds
-
-
-def test_every_adapter_has_a_form_here() -> None:
-    assert FORMS.keys() == LOWER.keys()
-
-
 @pytest.mark.parametrize(("op", "version", "text"), [*cases()])
 def test_a_lowered_form_computes_the_same(op: str, version: int, text: str, evaluator: Evaluator) -> None:
-    before, after, places = converted(text, version, version - 1)
+    before, after, _ = converted(text, version, version - 1)
+    if version > NEWEST_RUN:
+        pytest.skip("the installed ONNX Runtime does not know this opset")
     for edges in {False, op not in NO_EDGES}:
-        assert_same(before, after, evaluator, feeds_of(before, edges))
-    if places:
-        assert all(place.startswith(op) for place in places)
+        assert_same(before, after, evaluator, feeds_of(before, edges), written_out=op in NO_EDGES)
+    assert all(node.domain or onnx.defs.get_schema(node.op_type, version - 1, "") for node in after.graph)
 
 
 def test_a_comparison_keeps_its_answer_on_nan_and_ties(evaluator: Evaluator) -> None:
@@ -250,54 +267,45 @@ def test_nodes_in_bodies_are_lowered_too(evaluator: Evaluator) -> None:
     ("text", "opset", "version", "says"),
     [
         # Computed where the lower version has an attribute.
-        ("agraph (float[1,3] x, int64[1] a) => (float[3] y) { y = Squeeze(x, a) }", 13, 12, "axes is computed"),
-        ("agraph (float[4] x, int64[2] s) => (float[A] y, float[B] z) { y, z = Split(x, s) }", 13, 12, "split is computed"),
+        ("agraph (float[1,N] x, int64[1] a) => (float[M] y) { y = Squeeze(x, a) }", 13, 12, "axes is computed"),
+        ("agraph (float[3,2] x, int64[1] a) => (float[2] y) { y = ReduceSum<keepdims = 0>(x, a) }", 13, 12, "axes is computed"),
         ("agraph (float[4] x, int64[2] p) => (float[A] y) { y = Pad(x, p) }", 11, 10, "pads is computed"),
-        ("agraph (float[4] x, float m) => (float[4] y) { y = Clip(x, m) }", 11, 10, "min is computed"),
         ("agraph (float[4] x, int64[1] k) => (float[K] y, int64[K] i) { y, i = TopK(x, k) }", 10, 9, "K is computed"),
         ("agraph (float[4] x, int64[1] s) => (float[K] y) { y = Slice(x, s, s) }", 10, 9, "starts is computed"),
         ("agraph (float[4] x, int64[1] a) => (float[4] y) <int64[2] p = {0, 0}> { y = Pad(x, p, , a) }", 18, 17, "axes is computed"),
         # Forms without a counterpart.
-        (unary("y = ReduceSum<noop_with_empty_axes = 1>(x)"), 13, 12, "noop_with_empty_axes"),
-        (unary("y = ReduceMax<noop_with_empty_axes = 1>(x)"), 18, 17, "noop_with_empty_axes"),
-        ("agraph (float[N] x) => (float[A] y, float[B] z) { y, z = Split<num_outputs = 2>(x) }", 18, 17, "not known"),
-        (unary("y = Slice(x, s, e, a, t)", "1,3,4", "int64[1] s = {0}, int64[1] e = {2}, int64[1] a = {0}, int64[1] t = {2}"), 10, 9, "steps"),
         (unary("y = Dropout(x, r, t)", weights="float r = {0.5}, bool t = {1}"), 12, 11, "training mode"),
-        ("agraph (float[4,4] x) => (float[4,4] y) { y = Gemm(x, x) }", 11, 10, "other inputs"),
-        ("agraph (float[1,1,4,4] x) => (float[1,1,8,8] y) <float[0] r = {}, float[4] s = {1,1,2,2}> { y = Resize(x, r, s) }", 11, 10, "other inputs"),
         ("agraph (double[2] x) => (double[2] y) <double a = {0.1}> { y = Clip(x, a) }", 12, 10, "float32"),
-        # Attributes that say something the lower version does not do.
-        ("agraph (float[4] x, int64[4] i) => (float[4] y) { y = ScatterElements<reduction = \"add\">(x, i, x) }", 16, 15, "reduction"),
-        ("agraph (float[4] x, int64[4] i) => (float[4] y) { y = ScatterElements<reduction = \"max\">(x, i, x) }", 18, 16, "reduction = max"),
-        ("agraph (float[4] x, int64[4,1] i) => (float[4] y) { y = ScatterND<reduction = \"min\">(x, i, x) }", 18, 16, "reduction = min"),
-        ("agraph (float[0,4] x, int64[2] s) => (float[A,B] y) { y = Reshape<allowzero = 1>(x, s) }", 14, 13, "allowzero"),
-        ("agraph (float[4] x) => (float[6] y) <int64[2] p = {1, 1}> { y = Pad<mode = \"wrap\">(x, p) }", 19, 18, "mode = wrap"),
-        (
-            """agraph (float[1,1,4,4] x) => (float[1,1,8,8] y) <float[4] s = {1, 1, 2, 2}> {
-                y = Resize<coordinate_transformation_mode = "half_pixel_symmetric">(x, , s)
-            }""",
-            19,
-            18,
-            "half_pixel_symmetric",
-        ),
+        ("agraph (float[N,4] x, int64[2] s) => (float[A,B] y) { y = Reshape<allowzero = 1>(x, s) }", 14, 13, "allowzero"),
         ("agraph (float[1,1,4,4] x, float[1,4] r, int64[1] b) => (float[1,1,1,1] y) { y = RoiAlign(x, r, b) }", 16, 15, "coordinate_"),
-        ("agraph (float[4] x) => (int64[1] y) { y = ArgMax<select_last_index = 1>(x) }", 12, 11, "select_last_index"),
-        ("agraph (float[1,1,2,2,2] x, float[1,2,2,2,3] g) => (float[1,1,2,2,2] y) { y = GridSample(x, g) }", 20, 19, "rank 4"),
+        ("agraph (float[N,4] x, int64[1] i, float[1,4] u) => (float[N,4] y) { y = ScatterElements<reduction = \"max\">(x, i, u) }", 18, 17, "not static"),
+        ("agraph (float[N,4] x) => (float[N,4] y) <int64 a = {0}> { y = CumProd(x, a) }", 26, 25, "not known"),
+        ("agraph (float[200] x) => (float[200] y) <int64 a = {0}> { y = CumProd(x, a) }", 26, 25, "too long"),
+        (
+            """agraph (float[1,1,4,4] x, float[1,2,2,2] g) => (float[1,1,2,2] y) {
+                y = GridSample<mode = "bicubic", padding_mode = "border">(x, g)
+            }""",
+            16,
+            15,
+            "not the same everywhere",
+        ),
         # Dtypes and operators that came later.
-        ("agraph (int64[4] x) => (int64[4] y) <int64 a = {1}> { y = Clip(x, a) }", 12, 11, "does not take int64"),
-        ("agraph (float[4] x) => (bool[4] y) { y = Equal(x, x) }", 11, 10, "does not take float"),
-        ("agraph (float[4] x) => (bool[4] y) { y = GreaterOrEqual(x, x) }", 12, 10, "does not take float"),
-        ("agraph (float[4] x) => (float[4] y) { y = HardSwish(x) }", 14, 13, "only from opset 14 on"),
-        ("agraph (float[2,4] x, float[4] s) => (float[2,4] y) { y = LayerNormalization(x, s) }", 17, 11, "only from opset 17 on"),
+        ("agraph (string[4] x) => (bool[4] y) { y = Equal(x, x) }", 19, 18, "does not take tensor(string)"),
+        ("agraph (bfloat16[4] x) => (bfloat16[4] y) { y = Relu(x) }", 13, 12, "does not take tensor(bfloat16)"),
+        ("agraph (int64[4] x) => (int64[4] y) { y = Pow(x, x) }", 12, 11, "64-bit"),
+        ("agraph (float[4] x) => (float[4] y) { y = Det(x) }", 11, 10, "only from opset 11 on"),
+        ("agraph (float[4] x) => (float[4] y) { y = Erf(x) }", 9, 8, "only from opset 9 on"),
     ],
 )  # fmt: skip
 def test_what_the_lower_opset_cannot_say_is_refused(text: str, opset: int, version: int, says: str) -> None:
+    if opset > newest_opset():
+        pytest.skip("the installed ONNX does not know this opset")
     assert says in refusal(text, opset, version)
 
 
 def test_every_listed_value_is_refused_above() -> None:
     """The tables name attributes that both schemas have, or only the upper one."""
-    for op, version, name in NEW_VALUES:
+    for op, version, name in [key for key in NEW_VALUES if key[1] <= newest_opset()]:
         schemas = [onnx.defs.get_schema(op, number, "") for number in (version, version - 1)]
         assert schemas[0].since_version == version and all(name in schema.attributes for schema in schemas)
     for op, version, name in FORMER:
@@ -332,105 +340,3 @@ def test_other_domains_are_left_alone() -> None:
     )
     assert convert_opset(model, 11) == []
     assert dict(model.opset_imports) == {"": 11, "mine": 3}
-
-
-# Steps up
-
-
-def test_a_step_up_keeps_the_form(evaluator: Evaluator) -> None:
-    text = unary("a = Relu(x) b = LeakyRelu<alpha = 0.5>(a) y = Softmax<axis = 2>(b)")
-    for version in (13, 18):
-        before, after, places = converted(text, 7, version)
-        assert places == []
-        assert_same(before, after, evaluator, {"x": x_of(2, 3, 4)})
-
-
-@pytest.mark.parametrize(
-    ("text", "opset", "version", "says"),
-    [
-        (unary("y = Softmax<axis = 1>(x)"), 11, 13, "means something else"),
-        (unary("y = Softmax(x)"), 11, 13, "means something else"),
-        (unary("y = ReduceSum<axes = [1]>(x)", "2,1,4"), 11, 13, "axes"),
-        (unary("y = Clip<min = 0.0>(x)"), 8, 11, "min"),
-        ("agraph (float[2,2] x) => (float[4,4] y) <float[2] s = {2, 2}> { y = Upsample(x, s) }", 9, 11, "no longer exists"),
-        (
-            'agraph (float[1,1,4,4] x, float[1,2,2,2] g) => (float[1,1,2,2] y) { y = GridSample<mode = "bilinear">(x, g) }',
-            16,
-            20,
-            "means something else",
-        ),
-        ("agraph (float[1,1,4,4] x, float[1,4] r, int64[1] b) => (float[1,1,1,1] y) { y = RoiAlign(x, r, b) }", 15, 16, "something else"),
-    ],
-)
-def test_a_step_up_that_changes_the_meaning_is_refused(text: str, opset: int, version: int, says: str) -> None:
-    assert says in refusal(text, opset, version)
-
-
-def test_a_node_that_is_not_of_its_own_opset_is_refused() -> None:
-    for version in (9, 13):
-        assert "it is not an operator of opset 11" in refusal(unary("y = HardSwish(x)"), 11, version)
-
-
-# Properties
-
-
-@HYPOTHESIS
-@given(data=st.data())
-def test_any_axes_survive(data: st.DataObject, evaluator: Evaluator) -> None:
-    rank = data.draw(st.integers(1, 4))
-    shape = data.draw(st.lists(st.integers(1, 3), min_size=rank, max_size=rank))
-    places = data.draw(st.lists(st.integers(0, rank - 1), min_size=1, max_size=rank, unique=True))
-    axes = [axis - rank if data.draw(st.booleans()) else axis for axis in places]
-    op, opset = data.draw(st.sampled_from([("ReduceSum", 13), ("ReduceMax", 18), ("ReduceMean", 18), ("ReduceL2", 18)]))
-    dims, listed = ",".join(map(str, shape)), ", ".join(map(str, axes))
-    kept = ",".join("1" if axis in places else str(size) for axis, size in enumerate(shape))
-    text = f"agraph (float[{dims}] x) => (float[{kept}] y) <int64[{len(axes)}] a = {{{listed}}}> {{ y = {op}(x, a) }}"
-    before, after, _ = converted(text, opset, 11)
-    assert_same(before, after, evaluator, {"x": x_of(*shape, edges=False)})
-
-
-@HYPOTHESIS
-@given(data=st.data())
-def test_any_pads_survive(data: st.DataObject, evaluator: Evaluator) -> None:
-    shape = data.draw(st.lists(st.integers(2, 4), min_size=1, max_size=3))
-    axes = data.draw(st.lists(st.integers(0, len(shape) - 1), min_size=1, max_size=len(shape), unique=True))
-    pads = data.draw(st.lists(st.integers(-1, 3), min_size=2 * len(axes), max_size=2 * len(axes)))
-    out = list(shape)
-    for position, axis in enumerate(axes):
-        out[axis] += pads[position] + pads[position + len(axes)]
-    signed = [axis - len(shape) if data.draw(st.booleans()) else axis for axis in axes]
-    text = (
-        f"agraph (float[{','.join(map(str, shape))}] x) => (float[{','.join(map(str, out))}] y) "
-        f"<int64[{len(pads)}] p = {{{', '.join(map(str, pads))}}}, float v = {{1.5}}, int64[{len(axes)}] a = {{{', '.join(map(str, signed))}}}> "
-        "{ y = Pad(x, p, v, a) }"
-    )
-    for version in (13, 10):
-        before, after, _ = converted(text, 18, version)
-        assert_same(before, after, evaluator, {"x": x_of(*shape, edges=False)})
-
-
-@HYPOTHESIS
-@given(sizes=st.lists(st.integers(0, 4), min_size=2, max_size=4), rest=st.integers(1, 3))
-def test_any_split_sizes_survive(sizes: list[int], rest: int, evaluator: Evaluator) -> None:
-    names = ", ".join(f"y{number}" for number in range(len(sizes)))
-    outputs = ", ".join(f"float[{rest},{size}] y{number}" for number, size in enumerate(sizes))
-    text = (
-        f"agraph (float[{rest},{sum(sizes)}] x) => ({outputs}) <int64[{len(sizes)}] s = {{{', '.join(map(str, sizes))}}}> "
-        f"{{ {names} = Split<axis = 1>(x, s) }}"
-    )
-    before, after, _ = converted(text, 13, 11)
-    assert_same(before, after, evaluator, {"x": x_of(rest, sum(sizes), edges=False)})
-
-
-@HYPOTHESIS
-@given(count=st.integers(1, 4), chunk=st.integers(1, 3), data=st.data())
-def test_any_number_of_chunks_survives(count: int, chunk: int, data: st.DataObject, evaluator: Evaluator) -> None:
-    last = data.draw(st.integers(1, chunk))
-    sizes = [chunk] * (count - 1) + [last]
-    assume(-(-sum(sizes) // count) == chunk)  # else the chunks are smaller
-    names = ", ".join(f"y{number}" for number in range(count))
-    outputs = ", ".join(f"float[{size},2] y{number}" for number, size in enumerate(sizes))
-    text = f"agraph (float[{sum(sizes)},2] x) => ({outputs}) {{ {names} = Split<num_outputs = {count}>(x) }}"
-    for version in (17, 11):
-        before, after, _ = converted(text, 18, version)
-        assert_same(before, after, evaluator, {"x": x_of(sum(sizes), 2, edges=False)})

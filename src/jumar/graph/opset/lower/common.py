@@ -1,0 +1,62 @@
+"""What adapters share: attributes of lists and floats, and operators whose form depends on the version."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx_ir as ir
+
+from ....text import say
+from ..step import Array, Step
+
+INT_MAX = np.iinfo(np.int64).max
+
+
+def keep_inputs(step: Step, count: int) -> None:
+    step.node.resize_inputs(min(count, len(step.node.inputs)))
+
+
+def set_ints(step: Step, name: str, values: Array | list[int] | tuple[int, ...]) -> None:
+    step.node.attributes[name] = ir.AttrInt64s(name, [int(value) for value in np.asarray(values).reshape(-1)])
+
+
+def set_float(step: Step, name: str, constant: Array) -> None:
+    """A constant as a float attribute, which has 32 bits.
+
+    Raises:
+        Unconvertible: that would round it.
+    """
+    value = float(constant.reshape(-1)[0])
+    with np.errstate(over="ignore"):
+        exact = np.isnan(value) or float(np.float32(value)) == value
+    if not exact:
+        step.refuse(say("{name} does not fit a float32 attribute", "{name} 无法用 float32 属性精确表示", name=name))
+    step.node.attributes[name] = ir.AttrFloat32(name, value)
+
+
+def is_float(dtype: ir.DataType) -> bool:
+    return "FLOAT" in dtype.name or dtype == ir.DataType.DOUBLE
+
+
+def reduce(step: Step, op: str, data: ir.Value, axes: Sequence[int], keepdims: int = 1) -> ir.Value:
+    """A reduction in the form of the version that nodes are made for."""
+    if step.version >= (13 if op == "ReduceSum" else 18):
+        return step.op(op, data, step.ints(list(axes), "axes"), keepdims=keepdims)
+    return step.op(op, data, axes=list(axes), keepdims=keepdims)
+
+
+def unsqueeze(step: Step, data: ir.Value, axes: Sequence[int]) -> ir.Value:
+    if not axes:
+        return data
+    if step.version >= 13:
+        return step.op("Unsqueeze", data, step.ints(list(axes), "axes"))
+    return step.op("Unsqueeze", data, axes=list(axes))
+
+
+def squeeze(step: Step, data: ir.Value, axes: Sequence[int]) -> ir.Value:
+    if not axes:
+        return data
+    if step.version >= 13:
+        return step.op("Squeeze", data, step.ints(list(axes), "axes"))
+    return step.op("Squeeze", data, axes=list(axes))
