@@ -12,7 +12,7 @@ from jumar import Artifact, Case, Finding, Measurement, Proof, Record, Step
 from jumar.case import SCHEMA, ModelInfo, Placement, Severity, TensorInfo
 from jumar.text import say
 
-PROOF = Proof(2, 1.5, 0.25, 0.75, 1e-3, False, say("max_rel {x} is over the bound", "max_rel {x} 超过界限", x=0.25))
+PROOF = Proof(2, 1.5, 0.25, 0.75, 1e-3, False, say("max_rel {x} is over the bound", "max_rel {x} 超过界限", x=0.25), 0.125, "max_scaled")
 FULL = Record(
     verb="fix",
     model=ModelInfo(

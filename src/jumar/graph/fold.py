@@ -13,7 +13,7 @@ from onnx_ir.passes.common import LiftConstantsToInitializersPass
 from ..errors import EvaluationError
 from .evaluate import Evaluator
 from .shapes import infer_shapes, static_shape
-from .walk import model_opset
+from .walk import model_opset, weight_bytes
 
 DEFAULT_FOLD_LIMIT = 64 << 10
 """A fold may not turn small inputs into more than this many bytes (a ConstantOfShape must not explode the file)."""
@@ -91,6 +91,7 @@ def _computable(node: ir.Node, known: set[ir.Value], limit: int) -> bool:
         if (
             shape is not None
             and value.dtype is not None
+            and value.dtype != ir.DataType.STRING
             and _too_large(node, math.prod(shape) * value.dtype.itemsize, limit)  # Python's integers do not overflow
         ):
             return False
@@ -100,7 +101,7 @@ def _computable(node: ir.Node, known: set[ir.Value], limit: int) -> bool:
 def _too_large(node: ir.Node, size: float, limit: int) -> bool:
     """A result may replace constants that only this node reads; beyond them it may add ``limit`` bytes to the file."""
     freed = [value for value in node.inputs if value is not None and value.const_value is not None and len(value.uses()) == 1]
-    return size > limit + sum(value.const_value.nbytes for value in freed if value.const_value is not None)
+    return size > limit + sum(weight_bytes(value.const_value) for value in freed)
 
 
 def fold_shapes(model: ir.Model, wanted: Wanted = _all, allows: Wanted = _all) -> list[str]:
@@ -261,7 +262,13 @@ def _remove_unused(nodes: list[ir.Node]) -> None:
 
 
 def _initializer(graph: ir.Graph, name: str, array: np.ndarray) -> ir.Value:
-    tensor = ir.tensor(np.array(array), name=name)
+    tensor = _strings(array, name) if array.dtype.kind in "OUS" else ir.tensor(np.array(array), name=name)
     value = ir.Value(name=name, const_value=tensor, shape=ir.Shape(list(array.shape)), type=ir.TensorType(tensor.dtype))
     graph.register_initializer(value)
     return value
+
+
+def _strings(array: np.ndarray, name: str) -> ir.StringTensor:
+    """A tensor of strings, which onnx_ir wants as bytes."""
+    encoded = [item.encode() if isinstance(item, str) else bytes(item) for item in array.reshape(-1).tolist()]
+    return ir.StringTensor(np.array(encoded, dtype=object).reshape(array.shape), shape=ir.Shape(array.shape), name=name)

@@ -18,7 +18,7 @@ import onnx_ir as ir
 from ..errors import ExternalDataError, OutputError
 from ..text import say
 from .protofile import LARGE, write_apart, write_tensor
-from .walk import all_nodes
+from .walk import all_nodes, weight_bytes
 
 # protobuf cannot hold 2 GB; models above this get their weights in a file beside them.
 _INLINE_LIMIT = 1_500_000_000
@@ -65,7 +65,7 @@ def write_atomic(path: str | Path, data: bytes | str, mode: int = 0o644) -> None
 def inline_bytes(model: ir.Model) -> int:
     """Bytes of weights that would go into the protobuf itself."""
     tensors = [value.const_value for graph in model.graphs() for value in graph.initializers.values()]
-    return sum(tensor.nbytes for tensor in tensors if tensor is not None and not isinstance(tensor, ir.ExternalTensor))
+    return sum(weight_bytes(tensor) for tensor in tensors if not isinstance(tensor, ir.ExternalTensor))
 
 
 def has_external_data(model: ir.Model) -> bool:
@@ -79,7 +79,7 @@ def proto_without_weights(model: ir.Model) -> onnx.ModelProto:
         large = {}
         for index, value in enumerate(held):
             tensor = value.const_value
-            if tensor is not None and (isinstance(tensor, ir.ExternalTensor) or tensor.nbytes >= INLINE_BELOW):
+            if tensor is not None and (isinstance(tensor, ir.ExternalTensor) or weight_bytes(tensor) >= INLINE_BELOW):
                 large[index] = value
                 exchange(value, "const_value", _reference(tensor, "", 0))
         proto = ir.to_proto(model)
@@ -194,7 +194,7 @@ class _Plan:
             if location is not None:
                 exchange(value, "const_value", _reference(tensor, location, tensor.offset or 0))
                 return
-        small = tensor.nbytes < self._inline_below
+        small = weight_bytes(tensor) < self._inline_below
         if self._outside and not small and tensor.dtype != ir.DataType.STRING:
             end = self.stored[-1][0] + self.stored[-1][1].nbytes if self.stored else 0
             offset = -(-end // _ALIGNMENT) * _ALIGNMENT

@@ -278,5 +278,5 @@ def _holds_what_it_declares(tensor: onnx.TensorProto) -> bool:
         return dtype != ir.DataType.STRING and len(tensor.raw_data) == -(-count * dtype.bitwidth // 8)
     name, per_element = _FIELDS.get(tensor.data_type, ("int32_data", 1))
     # Types below a byte are packed, so many to an entry.
-    expected = -(-count * dtype.bitwidth // 8) if dtype.bitwidth < 8 and dtype != ir.DataType.STRING else count * per_element
+    expected = -(-count * dtype.bitwidth // 8) if dtype != ir.DataType.STRING and dtype.bitwidth < 8 else count * per_element
     return bool(len(getattr(tensor, name)) == expected)

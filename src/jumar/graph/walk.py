@@ -36,3 +36,8 @@ def source_line(node: ir.Node) -> str | None:
     trace = node.metadata_props.get("pkg.torch.onnx.stack_trace", "")
     frames = [match for match in _FRAME.finditer(trace) if not any(part in match["file"] for part in _LIBRARY)]
     return f"{frames[-1]['file']}:{frames[-1]['line']}" if frames else None
+
+
+def weight_bytes(tensor: ir.TensorProtocol | None) -> int:
+    """Bytes of a weight's data; 0 for strings, which have no fixed size, and for no tensor."""
+    return 0 if tensor is None or tensor.dtype == ir.DataType.STRING else tensor.nbytes

@@ -77,7 +77,7 @@ def _identity(value: ir.Value | None) -> object:
     tensor = None if value is None or value.is_graph_input() else value.const_value
     if value is None or tensor is None:
         return None if value is None else value.name
-    if tensor.nbytes > _CONTENT_LIMIT or tensor.dtype == ir.DataType.STRING:
+    if tensor.dtype == ir.DataType.STRING or tensor.nbytes > _CONTENT_LIMIT:
         return id(tensor)
     return tensor.dtype, tuple(tensor.shape.numpy()), tensor.tobytes()
 

@@ -67,7 +67,7 @@ class Prover:
         pairs = _pairs(found, self._accepted)
         proof = proof_of(pairs, len(self.feeds.cases), bound, measure)
         if not proof.passed and measure == "max_scaled" and proof.max_scaled < 1.0:
-            proof = proof_of(pairs, len(self.feeds.cases), max(bound, min(_NOISE_FACTOR * self._noise(), _MOST_NOISE)), measure)
+            proof = proof_of(pairs, len(self.feeds.cases), max(bound, *self.noise().values()), measure)
         if not proof.passed and bound == 0.0:
             proof = self._prove_with_weights_fed(model, interface) or proof
         if proof.passed and accept:
@@ -75,15 +75,19 @@ class Prover:
             self._accepted_model, self._accepted_interface = model, interface
         return proof
 
-    def _noise(self) -> float:
-        """How far the outputs of the accepted model move (``max_scaled``) when every float input moves by its last bit."""
+    def noise(self) -> dict[str, float]:
+        """By how much (``max_scaled``) each output of the accepted model may differ for rounding alone: see :func:`prove_model`.
+
+        Four times what it moves when every float input moves by its last bit, and 5 % at most.
+        """
         moved = [
             {name: np.nextafter(array, np.inf) if array.dtype.kind == "f" else array for name, array in feed.items()}
             for feed in self.feeds.cases
         ]
         with self._evaluator.session(self._accepted_model) as session:
             found = [self._accepted_interface.to_caller(session.run(self._accepted_interface.to_model(feed))) for feed in moved]
-        return max((item.max_scaled for item in _pairs(found, self._accepted)), default=0.0)
+        pairs = [compare_all(one, other) for one, other in zip(found, self._accepted, strict=True)]
+        return {name: min(_NOISE_FACTOR * max(pair[name].max_scaled for pair in pairs), _MOST_NOISE) for name in pairs[0]}
 
     def _prove_with_weights_fed(self, model: ir.Model, interface: Interface) -> Proof | None:
         """An exact proof in which neither model has constant weights; None if it does not pass either.

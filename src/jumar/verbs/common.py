@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 
-import onnx
 import onnx_ir as ir
 
 from ..case import Case, Record
 from ..errors import ModelError, ShapeError, TargetError, UsageError
 from ..graph import all_nodes, copy_model, infer_shapes, known_shape, load, model_info, model_opset, node_place
+from ..graph.opset.schemas import find_schema
 from ..proof import FeedSet
 from ..targets import Target, find_target
 from ..text import Text, say
@@ -128,14 +127,6 @@ def check_number(option: str, value: float, high: float, *, zero: bool) -> float
     )
 
 
-@cache
-def _schema(op_type: str, opset: int) -> onnx.defs.OpSchema | None:
-    try:
-        return onnx.defs.get_schema(op_type, opset, "")
-    except onnx.defs.SchemaError:
-        return None
-
-
 def _check_form(model: ir.Model) -> None:
     """Every standard node of a model from memory has enough inputs, and attributes of the kinds that the standard gives them.
 
@@ -144,7 +135,7 @@ def _check_form(model: ir.Model) -> None:
     """
     opset = model_opset(model)
     for node in all_nodes(model):
-        schema = _schema(node.op_type, opset) if node.domain in ("", "ai.onnx") else None
+        schema = find_schema(node.op_type, opset) if node.domain in ("", "ai.onnx") else None
         if schema is None:
             continue
         expected = {name: int(item.type.value) for name, item in schema.attributes.items()}  # type: ignore[attr-defined]

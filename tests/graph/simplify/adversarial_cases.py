@@ -19,11 +19,7 @@ _RANDOM = np.random.default_rng(17)
 
 @dataclass(frozen=True)
 class Probe:
-    """A model, and the inputs that show a wrong rewrite (others are drawn from the standard normal distribution).
-
-    Attributes:
-        fixes: whether the fixer has a proof to give; where the problem stands, it only has to leave the model right.
-    """
+    """A model, and the inputs that show a wrong rewrite (others are drawn from a normal distribution, five times as wide)."""
 
     text: str
     opset: int = 13
@@ -37,10 +33,10 @@ class Probe:
         return ir.from_proto(proto)
 
     def inputs(self) -> dict[str, Any]:
-        drawn = {}
+        drawn, random = {}, np.random.default_rng(5)
         for value in self.model().graph.inputs:
             shape = [size if isinstance(size, int) else 3 for size in value.shape]
-            drawn[value.name] = (_RANDOM.standard_normal(shape) * 5).astype(value.dtype.numpy())
+            drawn[value.name] = (random.standard_normal(shape) * 5).astype(value.dtype.numpy())
         return {**drawn, **self.feeds}
 
 
@@ -66,7 +62,9 @@ def slices(text: str, outputs: str = "float[1,3,3,4] y", steps: bool = False) ->
 
 
 def pad(pads: tuple[int, ...], shape: str) -> Probe:
-    return Probe(f'agraph (float[1,2,6,6] x) => (float[{shape}] y) {{ a = Relu(x) y = Pad<mode="reflect">(a, p) }}', 11, {"p": integers(*pads)})
+    return Probe(
+        f'agraph (float[1,2,6,6] x) => (float[{shape}] y) {{ a = Relu(x) y = Pad<mode="reflect">(a, p) }}', 11, {"p": integers(*pads)}
+    )
 
 
 _MERGED = "KnowledgeMergeConsecutiveSlice"

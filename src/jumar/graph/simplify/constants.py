@@ -7,6 +7,7 @@ import onnx_ir as ir
 from ..evaluate import Evaluator
 from ..fold import fold_round, make_constant
 from ..shapes import infer_shapes
+from ..walk import weight_bytes
 from .base import Edit
 
 _MAX_ROUNDS = 12
@@ -60,5 +61,5 @@ def _freed(node: ir.Node) -> int:
                 going.add(maker)
                 waiting.append(maker)
             elif value.const_value is not None and not value.is_graph_input():
-                freed += value.const_value.nbytes
+                freed += weight_bytes(value.const_value)
     return freed

@@ -7,14 +7,16 @@ from onnx_ir.passes.common import InlinePass, LiftConstantsToInitializersPass, R
 
 from ..evaluate import Evaluator
 from ..fold import DEFAULT_FOLD_LIMIT
+from ..opset.schemas import find_schema
 from ..shapes import infer_shapes
 from . import constants, duplicates
 from . import gears as gear_targets
-from .base import Edit, Journal, matches_of, node_place
+from .base import Edit, Journal, Simplification, matches_of, node_place
 from .carried import settle_shapes
 
 _MAX_ROUNDS = 8
 _MAX_SWEEPS = 24
+_OLDEST_OPSET = 7
 
 
 def simplify_graph(
@@ -101,15 +103,23 @@ def _sweep_all(edit: Edit) -> None:
 
 def _simplify_node(node: ir.Node, edit: Edit) -> None:
     """Make the first change that applies; the next sweep looks again."""
-    if node.domain not in ("", "ai.onnx"):
-        return
-    for entry in matches_of(node.op_type):
+    for entry in _entries(node, edit):
         if not edit.journal.wants(entry.kind):
             continue
         action = entry.match(node, edit)
         if action is not None and edit.journal.allows(entry.kind, node_place(node), entry.exact):
             action()
             return
+
+
+def _entries(node: ir.Node, edit: Edit) -> list[Simplification]:
+    """The simplifications that may start from a node. A node that is not what ONNX says of its operator is left alone."""
+    entries = matches_of(node.op_type) if node.domain in ("", "ai.onnx") else []
+    schema = find_schema(node.op_type, edit.opset) if entries else None
+    if schema is None or schema.deprecated or edit.opset < _OLDEST_OPSET or not schema.min_input <= len(node.inputs) <= schema.max_input:
+        return []
+    given = node.attributes
+    return [] if any(item.required and name not in given for name, item in schema.attributes.items()) else entries
 
 
 def applicable(model: ir.Model, kinds: frozenset[str]) -> list[tuple[str, str]]:
@@ -123,10 +133,10 @@ def applicable(model: ir.Model, kinds: frozenset[str]) -> list[tuple[str, str]]:
         for node in graph:
             if "unused-node" in kinds and duplicates.is_unused(node):
                 found.append(("unused-node", node_place(node)))
-            elif node.domain in ("", "ai.onnx"):
-                first = next((entry for entry in matches_of(node.op_type) if entry.kind in kinds and entry.match(node, edit)), None)
-                if first is not None:
-                    found.append((first.kind, node_place(node)))
+                continue
+            first = next((entry for entry in _entries(node, edit) if entry.kind in kinds and entry.match(node, edit)), None)
+            if first is not None:
+                found.append((first.kind, node_place(node)))
         if "duplicate-node" in kinds:
             found += [("duplicate-node", node_place(node)) for node, _ in duplicates.twins(graph)]
     return found

@@ -89,7 +89,7 @@ def twins(graph: ir.Graph) -> Iterator[tuple[ir.Node, ir.Node]]:
 def _identity(value: ir.Value | None) -> object:
     """A small weight is known by its content, anything else by itself."""
     tensor = None if value is None or value.is_graph_input() else value.const_value
-    if tensor is None or tensor.nbytes > _CONTENT_LIMIT or tensor.dtype == ir.DataType.STRING:
+    if tensor is None or tensor.dtype == ir.DataType.STRING or tensor.nbytes > _CONTENT_LIMIT:
         return id(value)
     return tensor.dtype, tuple(tensor.shape.numpy()), tensor.tobytes()
 

@@ -9,6 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from ..edit import Builder
+from ..walk import weight_bytes
 from .base import Action, Array, Edit, bodies, describe, given, known_shape, read_values, simplification, static_shape
 from .inline import inline_body, inner_graphs, lift_weights, rebuild, replace_outputs
 from .known import known_scalar, known_value
@@ -227,8 +228,10 @@ def may_unroll(edit: Edit, body: ir.Graph, trips: int, results: int) -> bool:
             nodes += item.op_type != "Identity"
             if item.op_type in _RANDOM:  # a seed starts over in every copy, a loop goes on
                 return False
-            held += sum(attribute.as_tensor().nbytes for attribute in item.attributes.values() if attribute.type == ir.AttributeType.TENSOR)
-        held += sum(value.const_value.nbytes for value in _kept_weights(graph) if value.const_value is not None)
+            held += sum(
+                weight_bytes(attribute.as_tensor()) for attribute in item.attributes.values() if attribute.type == ir.AttributeType.TENSOR
+            )
+        held += sum(weight_bytes(value.const_value) for value in _kept_weights(graph))
     return trips * (nodes + results) <= UNROLL_LIMIT and (trips - 1) * held <= edit.fold_limit
 
 

@@ -87,7 +87,7 @@ def _pairs(one: ir.Model, two: ir.Model, io_map: Mapping[str, str] | None) -> li
     if not io_map or len(set(io_map.values())) != len(io_map):
         raise UsageError(
             say("nothing says which output feeds which input, or two feed one", "未指明输出与输入的对应关系，或两个输出对应同一输入"),
-            say("expected io_map={{output of the first: input of the second}}", "应给出 io_map={{前者的输出: 后者的输入}}", none=""),
+            say("expected io_map, from outputs of the first to inputs of the second", "应给出 io_map：由前者的输出到后者的输入"),
             say(
                 "outputs: {outputs}; inputs: {inputs}",
                 "输出：{outputs}；输入：{inputs}",
