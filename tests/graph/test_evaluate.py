@@ -193,11 +193,23 @@ def test_the_child_imports_nothing_from_the_current_directory(
         np.testing.assert_array_equal(evaluator.run(load(relu), {"x": x})["y"], x)
 
 
-def test_a_model_too_large_for_protobuf_is_handed_over_as_a_file(relu: Path, monkeypatch: pytest.MonkeyPatch, evaluator: Evaluator) -> None:
-    model = model_of("agraph (float[3] x) => (float[3] y) <float[3] w = {1, 2, 3}> { y = Add(x, w) }")
-    monkeypatch.setitem(Session._load.__globals__, "_INLINE_LIMIT", 4)
-    with evaluator.session(model) as session:
-        folder = session._folder
-        assert folder is not None and (folder / "model.onnx").is_file()
-        assert session.run({"x": np.zeros(3, np.float32)})["y"].tolist() == [1, 2, 3]
-    assert not folder.exists()
+def test_large_weights_are_written_once_and_mapped(random: np.random.Generator) -> None:
+    array = random.standard_normal((200, 100)).astype(np.float32)
+    model = model_of("agraph (float[1,200] x) => (float[1,100] y) <float[200,100] w> { y = MatMul(x, w) }")
+    weight = ir.tensor(array, name="w")
+    value = ir.Value(name="w", const_value=weight, shape=ir.Shape([200, 100]), type=ir.TensorType(ir.DataType.FLOAT))
+    node = model.graph[0]
+    node.replace_input_with(1, value)
+    model.graph.initializers.clear()
+    model.graph.register_initializer(value)
+    x = random.standard_normal((1, 200)).astype(np.float32)
+    with Evaluator(timeout=60) as evaluator:
+        for _ in range(3):
+            np.testing.assert_allclose(evaluator.run(model, {"x": x})["y"], x @ array, rtol=1e-4)
+        assert value.const_value is weight
+        folder = evaluator.weights._folder
+        assert folder is not None
+        assert (Path(folder.name) / "weights").stat().st_size == array.nbytes
+        evaluator._stop()  # as after a crash
+        np.testing.assert_allclose(evaluator.run(model, {"x": x})["y"], x @ array, rtol=1e-4)
+    assert not Path(folder.name).exists()

@@ -65,6 +65,14 @@ def test_without_a_kind(save_text: Callable[..., Path], evaluator: Evaluator) ->
         jumar.simplify(save_text(MODEL), without=["merge-all"], evaluator=evaluator)
 
 
+def test_the_model_itself_is_not_overwritten(save_text: Callable[..., Path], evaluator: Evaluator) -> None:
+    path = save_text(MODEL)
+    before = path.read_bytes()
+    with pytest.raises(UsageError, match="is the model itself"):
+        jumar.simplify(path, output=path, evaluator=evaluator)
+    assert path.read_bytes() == before
+
+
 def test_without_proof_says_so(save_text: Callable[..., Path], evaluator: Evaluator) -> None:
     case = jumar.simplify(save_text(MODEL), prove=False, evaluator=evaluator)
     assert all(step.proof is None and step.input_sha256 is None for step in case.record.steps)

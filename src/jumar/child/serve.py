@@ -57,7 +57,7 @@ class _Server:
         if header.get("folder"):
             options.add_session_config_entry("session.model_external_initializers_file_folder_path", header["folder"])
         kept = _external_initializers(options, header["external"])
-        session = ort.InferenceSession(header.get("path") or bytes(payloads[0]), options, providers=["CPUExecutionProvider"])
+        session = ort.InferenceSession(bytes(payloads[0]), options, providers=["CPUExecutionProvider"])
         self.sessions[header["id"]] = (session, kept)
         return {"outputs": [output.name for output in session.get_outputs()]}, []
 

@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import mmap
 import os
 import select
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, cast
 
+import numpy as np
 import onnx
 import onnx_ir as ir
 
 from ..child import wire
 from ..errors import EvaluationError
 from ..text import Text, say
-from .save import _INLINE_LIMIT, inline_bytes
+from .walk import weight_bytes
 
 # Python looks for modules in the current directory first, which may be a stranger's model folder.
 _CHILD = "import sys; sys.path[:] = filter(None, sys.path); from jumar.child.serve import main; main()"
+# Weights up to this many bytes travel with the model.
+_SENT_LIMIT = 1 << 16
 DEFAULT_TIMEOUT = 600.0
 """Seconds one load or run may take."""
 
@@ -71,6 +74,7 @@ class Evaluator:
         self._process: subprocess.Popen[bytes] | None = None
         self._next_id = 0
         self.generation = 0
+        self.weights = _Weights()
 
     def __enter__(self) -> Evaluator:
         return self
@@ -79,7 +83,11 @@ class Evaluator:
         self.close()
 
     def close(self) -> None:
-        """End the child process."""
+        """End the child process and remove what was written for it."""
+        self._stop()
+        self.weights.close()
+
+    def _stop(self) -> None:
         process, self._process = self._process, None
         if process is None:
             return
@@ -127,7 +135,7 @@ class Evaluator:
             reply, data = wire.decode(lambda size: _read(stdout.fileno(), size, deadline))
         except TimeoutError:
             process.kill()
-            self.close()
+            self._stop()
             raise ChildFailure(say("it ran longer than {seconds} s", "运行超过 {seconds} 秒", seconds=f"{self.timeout:g}"), True) from None
         except (EOFError, BrokenPipeError, OSError):
             raise ChildFailure(self._death(process), True) from None
@@ -137,7 +145,7 @@ class Evaluator:
 
     def _start(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
-            self.close()
+            self._stop()
             environment = {**os.environ, "JUMAR_MEMORY_LIMIT_MB": str(self.memory_mb)}
             command = [sys.executable, "-c", _CHILD]
             self._process = subprocess.Popen(
@@ -162,7 +170,7 @@ class Evaluator:
         return self._next_id
 
     def _death(self, process: subprocess.Popen[bytes]) -> Text:
-        self.close()
+        self._stop()
         code = process.returncode
         if code is not None and code < 0:
             name = signal.Signals(-code).name
@@ -174,13 +182,60 @@ class Evaluator:
         return say("ONNX Runtime ended with status {code} (out of memory?)", "ONNX Runtime 以状态 {code} 退出（内存不足？）", code=code)
 
 
+class _Weights:
+    """Large weights of models in memory, written once to a temporary file that the child maps.
+
+    Sending them would cost a copy in each process for every session, and a protobuf cannot hold 2 GB.
+    """
+
+    def __init__(self) -> None:
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._places: dict[int, tuple[ir.TensorProtocol, int]] = {}
+        self._end = 0
+
+    def close(self) -> None:
+        folder, self._folder = self._folder, None
+        self._places.clear()
+        self._end = 0
+        if folder is not None:
+            folder.cleanup()
+
+    @contextlib.contextmanager
+    def outside(self, model: ir.Model) -> Iterator[None]:
+        """While this lasts, the model refers to its large weights as external data."""
+        held = {value: value.const_value for value in model.graph.initializers.values()}
+        try:
+            for value, tensor in held.items():
+                if tensor is not None and not isinstance(tensor, ir.ExternalTensor) and weight_bytes(tensor) > _SENT_LIMIT:
+                    value.const_value = self._reference(tensor, value.name or "")
+            yield
+        finally:
+            for value, tensor in held.items():
+                value.const_value = tensor
+
+    def _reference(self, tensor: ir.TensorProtocol, name: str) -> ir.TensorProtocol:
+        if tensor.dtype.bitwidth < 8:  # packed
+            return tensor
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="jumar-", ignore_cleanup_errors=True)
+        path = Path(self._folder.name) / "weights"
+        if id(tensor) not in self._places:
+            data = np.ascontiguousarray(tensor.numpy()).reshape(-1).view(np.uint8).data
+            with path.open("ab") as file:
+                file.truncate(self._end)  # up to the next page
+                file.write(data)
+            self._places[id(tensor)] = (tensor, self._end)  # holding the tensor keeps its id from being reused
+            self._end += -(-len(data) // mmap.PAGESIZE) * mmap.PAGESIZE
+        offset = self._places[id(tensor)][1]
+        return ir.ExternalTensor(path.name, offset, tensor.nbytes, tensor.dtype, shape=tensor.shape, name=name, base_dir=path.parent)  # type: ignore[arg-type]
+
+
 class Session:
     """A model loaded in the evaluator's child; loads itself again if the child had to be restarted."""
 
     def __init__(self, evaluator: Evaluator, model: ir.Model) -> None:
         self._evaluator, self._model = evaluator, model
         self._id, self._generation = evaluator.new_id(), -1
-        self._folder: Path | None = None
         self._load()
 
     def __enter__(self) -> Session:
@@ -190,14 +245,8 @@ class Session:
         self.close()
 
     def _load(self) -> None:
-        header: dict[str, Any] = {"cmd": "load", "id": self._id, "external": []}
-        if inline_bytes(self._model) > _INLINE_LIMIT:
-            self._folder = Path(tempfile.mkdtemp(prefix="jumar-"))
-            ir.save(self._model, self._folder / "model.onnx", format="protobuf", external_data="model.data")
-            header |= {"path": str(self._folder / "model.onnx")}
-            payload = b""
-        else:
-            header |= _external(self._model)
+        with self._evaluator.weights.outside(self._model):
+            header = {"cmd": "load", "id": self._id, **_external(self._model)}
             payload = _with_unique_node_names(ir.to_proto(self._model)).SerializeToString()
         self._evaluator.request(header, [payload])
         self._generation = self._evaluator.generation
@@ -217,9 +266,6 @@ class Session:
         return {name: wire.unpack_array(item, raw) for name, item, raw in zip(reply["names"], reply["arrays"], data, strict=True)}
 
     def close(self) -> None:
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder = None
         if self._evaluator.is_alive(self._generation):  # a dead child has forgotten the model already
             self._evaluator.request({"cmd": "unload", "id": self._id})
         self._generation = -1

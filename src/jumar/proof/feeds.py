@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import onnx_ir as ir
 
 from ..case import TensorInfo
 from ..errors import EvaluationError, ShapeError, UsageError
-from ..graph import Evaluator, Session, constant_of, static_shape
+from ..graph import Evaluator, constant_of, static_shape
 from ..graph.load import model_info
 from ..text import say
 
@@ -41,10 +42,16 @@ _OPEN_SIZES = (64, 224, 32, 8, 16, 1)
 
 @dataclass(frozen=True)
 class FeedSet:
-    """Arrays by input name, and where they come from: ``user`` or ``generated``."""
+    """Arrays by input name, and where they come from: ``user`` or ``generated``.
+
+    Attributes:
+        made_for: the model the inputs were generated on, and ``outputs`` what it gave, so that it need not run again.
+    """
 
     cases: tuple[Mapping[str, Any], ...]
     origin: str
+    made_for: ir.Model | None = field(default=None, repr=False, compare=False)
+    outputs: tuple[dict[str, Any], ...] = field(default=(), repr=False, compare=False)
 
 
 def load_feeds(path: str | Path, model: ir.Model) -> FeedSet:
@@ -141,26 +148,22 @@ def make_feeds(model: ir.Model, evaluator: Evaluator, cases: int = DEFAULT_CASES
         for sizes, style in _attempts(model):
             first = _draw(model, 0, sizes, style)
             try:
-                session.run(first)
+                outputs = [session.run(first)]
             except EvaluationError as error:
                 failure = failure or error
                 if error.stopped:
                     break
                 continue
-            others = [_draw(model, seed, sizes, style) for seed in range(1, cases)] if _has_freedom(model) else []
-            return FeedSet((first, *(feed for feed in others if _runs(session, feed))), "generated")
+            feeds = [first]
+            for seed in range(1, cases) if _has_freedom(model) else ():
+                feed = _draw(model, seed, sizes, style)
+                with contextlib.suppress(EvaluationError):  # a seed on which the model does not run is left out
+                    outputs.append(session.run(feed))
+                    feeds.append(feed)
+            return FeedSet(tuple(feeds), "generated", model, tuple(outputs))
     if failure is None:
         raise AssertionError("at least one attempt is always made")
     raise failure
-
-
-def _runs(session: Session, feed: Mapping[str, Any]) -> bool:
-    """An index drawn for one seed may be fine where another's is not; one failing draw does not spoil the proof."""
-    try:
-        session.run(feed)
-    except EvaluationError:
-        return False
-    return True
 
 
 def _has_freedom(model: ir.Model) -> bool:

@@ -34,8 +34,11 @@ class Prover:
     def __init__(self, original: ir.Model, evaluator: Evaluator, feeds: FeedSet) -> None:
         self.feeds = feeds
         self._evaluator = evaluator
-        with evaluator.session(original) as session:
-            self.reference = [session.run(feed) for feed in feeds.cases]
+        if feeds.made_for is original:
+            self.reference = list(feeds.outputs)
+        else:
+            with evaluator.session(original) as session:
+                self.reference = [session.run(feed) for feed in feeds.cases]
         self._accepted = self.reference
         self._accepted_model, self._accepted_interface = original, Interface.of(original)
 
@@ -58,10 +61,10 @@ class Prover:
         Args:
             accept: False to try only.
             constants: weights the rewrite computed. ONNX Runtime may choose another kernel for a weight than for a computed tensor
-                (prepacking), so for an exact proof they are fed as tensors, as they were before.
+                (prepacking), so an exact proof that fails is tried with them fed as tensors, as they were before.
         """
         try:
-            found = self.run(model, interface, constants)
+            found = self.run(model, interface)
         except EvaluationError as error:
             return Proof(len(self.feeds.cases), 0.0, 1.0, 0.0, bound, False, error.found, 1.0, measure)
         pairs = _pairs(found, self._accepted)
@@ -69,9 +72,9 @@ class Prover:
         if not proof.passed and measure == "max_scaled" and proof.max_scaled < 1.0:
             proof = proof_of(pairs, len(self.feeds.cases), max(bound, *self.noise().values()), measure)
         if not proof.passed and bound == 0.0:
-            proof = self._prove_with_weights_fed(model, interface) or proof
+            proof = self._prove_with_fed(model, interface, constants) or self._prove_with_weights_fed(model, interface) or proof
         if proof.passed and accept:
-            self._accepted = self.run(model, interface) if constants else found
+            self._accepted = found
             self._accepted_model, self._accepted_interface = model, interface
         return proof
 
@@ -88,6 +91,17 @@ class Prover:
             found = [self._accepted_interface.to_caller(session.run(self._accepted_interface.to_model(feed))) for feed in moved]
         pairs = [compare_all(one, other) for one, other in zip(found, self._accepted, strict=True)]
         return {name: min(_NOISE_FACTOR * max(pair[name].max_scaled for pair in pairs), _MOST_NOISE) for name in pairs[0]}
+
+    def _prove_with_fed(self, model: ir.Model, interface: Interface, constants: Sequence[str]) -> Proof | None:
+        """An exact proof in which the weights that a rewrite computed are fed; None if it does not pass either."""
+        if not constants:
+            return None
+        try:
+            found = self.run(model, interface, constants)
+        except EvaluationError:  # some operators insist on constant weights
+            return None
+        proof = proof_of(_pairs(found, self._accepted), len(self.feeds.cases), 0.0)
+        return proof if proof.passed else None
 
     def _prove_with_weights_fed(self, model: ir.Model, interface: Interface) -> Proof | None:
         """An exact proof in which neither model has constant weights; None if it does not pass either.

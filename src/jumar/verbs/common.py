@@ -228,3 +228,17 @@ def generated_feeds(feeds: FeedSet) -> Text:
         "证明使用了 {count} 组生成的输入；可用 --feeds 提供真实数据",
         count=len(feeds.cases),
     )
+
+
+def must_not_overwrite(model: ModelLike, output: str | Path | None) -> None:
+    """A verb that writes a model never writes it over the given one.
+
+    Raises:
+        UsageError: ``output`` is the model itself.
+    """
+    if output is not None and isinstance(model, (str, Path)) and Path(output).resolve() == Path(model).resolve():
+        raise UsageError(
+            say("`{path}` is the model itself", "`{path}` 就是模型本身", path=output),
+            say("expected another file: the given model is never overwritten", "应为其他文件：不会覆盖给定的模型"),
+            say("choose another -o", "请更换 -o"),
+        )

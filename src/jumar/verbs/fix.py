@@ -23,7 +23,7 @@ from ..rules import Change, Context, ModelRule, NodeRule, Refused, find_rule, fi
 from ..targets import Target
 from ..text import Text, say
 from .check import examine, pinned
-from .common import ModelLike, Progress, Shapes, check_shapes, generated_feeds, open_case, silent
+from .common import ModelLike, Progress, Shapes, check_shapes, generated_feeds, must_not_overwrite, open_case, silent
 from .verify import unverified
 
 _MAX_ROUNDS = 4
@@ -74,12 +74,7 @@ def fix(
     Raises:
         JumarError: bad input, unknown code, or an output that cannot be written.
     """
-    if output is not None and isinstance(model, (str, Path)) and Path(output).resolve() == Path(model).resolve():
-        raise UsageError(
-            say("`{path}` is the model itself", "`{path}` 就是模型本身", path=output),
-            say("expected another file: the given model is never overwritten", "应为其他文件：不会覆盖给定的模型"),
-            say("choose another -o", "请更换 -o"),
-        )
+    must_not_overwrite(model, output)
     case = open_case(model, "fix", soc=soc, target=target, cann=cann, opset_max=opset_max)
     chosen = None if select is None else {find_rule(code).code for code in select}
     allowed = {find_rule(code).code for code in unsafe}

@@ -20,7 +20,7 @@ from ..proof import FeedSet, Interface, Prover, load_feeds, make_feeds
 from ..proof.leave_out import leave_out_failures
 from ..text import say
 from .check import pinned
-from .common import ModelLike, Progress, Shapes, check_shapes, generated_feeds, open_case, silent
+from .common import ModelLike, Progress, Shapes, check_shapes, generated_feeds, must_not_overwrite, open_case, silent
 
 ROUNDING_BOUND = 1e-5
 """Allowed ``max_scaled`` of a simplification that rounds differently (float32): of each changed piece, and of the whole model."""
@@ -61,6 +61,7 @@ def simplify(
     Raises:
         JumarError: bad input, an unknown kind, a model that cannot be run while a proof is asked for, an output that cannot be written.
     """
+    must_not_overwrite(model, output)
     unknown = sorted(set(without) - set(KINDS))
     if unknown:
         raise UsageError(
