@@ -238,8 +238,8 @@ def test_a_wrong_result_would_be_noticed(evaluator: Evaluator) -> None:
     assert not bits({"y": np.array([0.0])}, {"y": np.array([-0.0])})
 
 
-def test_texts_stay_computed(tmp_path: Path, evaluator: Evaluator) -> None:
-    """What is made of constant texts is no weight; they are compared and carried like everything else."""
+def test_constant_texts_fold(tmp_path: Path, evaluator: Evaluator) -> None:
+    """No sample has them: texts among the weights are read, folded, merged and written like numbers."""
     model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 20]>
         agraph (string[2] x) => (string[2] y) <string[1] k = {"a"}, string[1] l = {"b"}> { c = StringConcat(k, l) i = Identity(c) y = StringConcat(i, x) }""")
     onnx.save(model, tmp_path / "model.onnx")
