@@ -13,6 +13,7 @@ import pytest
 from jumar import Record, UsageError, fix
 from jumar.graph import Builder, Digester, Evaluator, load
 from jumar.graph.digest import file_sha256
+from jumar.graph.simplify import base
 from jumar.rules import Context, Refused
 from jumar.rules.op.hardswish_no_kernel import HardSwishNoKernel
 from jumar.text import say
@@ -130,6 +131,33 @@ def test_an_unsafe_rule_waits_to_be_named(save_text: Callable[..., Path], evalua
     named = fix(path, soc="Ascend310P3", select=["DT301"], unsafe=["int64-interface"], evaluator=evaluator)
     assert steps(named.record) == [("DT301", "applied", ("n", "m"))]
     assert [str(value.dtype) for value in (*named.model.graph.inputs, *named.model.graph.outputs)] == ["INT32", "INT32"]
+
+
+def test_one_wrong_change_among_many_is_left_out(
+    save_text: Callable[..., Path], evaluator: Evaluator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A simplification that is wrong for one of two pairs of Transposes: the other is still made."""
+
+    def match(node: ir.Node, edit: base.Edit) -> base.Action | None:
+        inner = base.producer(base.given(node, 0), "Transpose")
+        source = None if inner is None else inner.inputs[0]
+        return None if source is None else lambda: edit.pass_through(node, source)
+
+    monkeypatch.setitem(base._BY_OPERATOR, "Transpose", [base.Simplification("merge-transposes", ("Transpose",), True, match)])
+    path = save_text(
+        """agraph (float[2,2,2] x) => (float[2,2,2] y) {
+            a = Transpose<perm = [1, 0, 2]>(x)
+            b = Transpose<perm = [1, 0, 2]>(a)
+            c = Neg(b)
+            d = Transpose<perm = [2, 0, 1]>(c)
+            e = Transpose<perm = [0, 2, 1]>(d)
+            y = Exp(e)
+        }"""
+    )
+    case = fix(path, soc="Ascend310P3", select=["GR504"], evaluator=evaluator)
+    assert operators(case.model) == ["Neg", "Transpose", "Transpose", "Exp"]
+    assert steps(case.record) == [("GR504", "rolled-back", ("Transpose -> e",)), ("GR504", "applied", ("Transpose -> b",))]
+    assert "GR504" in {item.code for item in case.record.findings}
 
 
 def test_values_over_32_bits_roll_the_narrowing_back(save_text: Callable[..., Path], tmp_path: Path, evaluator: Evaluator) -> None:

@@ -10,8 +10,8 @@ import onnx_ir as ir
 
 from ...case import Finding
 from ...graph import node_place
-from ...graph.narrow import NARROW, NARROWABLE, WIDE, Narrowing, Plan, Unit, is_constant, unit_of
 from ...graph.ranges import Ranges
+from ...graph.ranges.narrow import NARROW, NARROWABLE, WIDE, Narrowing, Plan, Unit, is_constant, unit_of
 from ...targets import TAKEN, NodeFacts, judge
 from ...text import Text, say
 from ..base import Change, Context, Example, ModelRule, Refused

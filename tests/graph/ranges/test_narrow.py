@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from integer_graphs import Drawn, graphs
 
 from jumar.graph import Evaluator, copy_model, infer_shapes
-from jumar.graph.narrow import NARROW, WIDE, Narrowing, Unit, unit_of
 from jumar.graph.ranges import value_ranges
+from jumar.graph.ranges.narrow import NARROW, WIDE, Narrowing, Unit, unit_of
 
 
 def parsed(body: str, opset: int = 18) -> ir.Model:

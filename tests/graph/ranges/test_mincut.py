@@ -7,7 +7,7 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jumar.graph.mincut import SINK, SOURCE, Network
+from jumar.graph.ranges.mincut import SINK, SOURCE, Network
 
 NAMES = "abcde"
 EDGES = st.lists(st.tuples(st.sampled_from([*NAMES, SOURCE]), st.sampled_from([*NAMES, SINK]), st.integers(0, 9)), max_size=14)

@@ -15,11 +15,12 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
-from .edit import can_take_over, replace_value, used_names
+from ..edit import can_take_over, replace_value, used_names
+from ..shapes import constant_of
+from ..walk import model_opset
+from .analyse import Ranges
+from .interval import Interval
 from .mincut import SINK, SOURCE, UNLIMITED, Network
-from .ranges import Interval, Ranges
-from .shapes import constant_of
-from .walk import model_opset
 
 Unit = tuple[ir.Node, str]
 """A node and one of its type variables."""
