@@ -13,7 +13,7 @@ from onnx_ir.passes.common import LiftConstantsToInitializersPass
 from ..errors import EvaluationError
 from .evaluate import Evaluator
 from .shapes import infer_shapes, static_shape
-from .walk import model_opset, weight_bytes
+from .walk import bodies, model_opset, weight_bytes
 
 DEFAULT_FOLD_LIMIT = 64 << 10
 """A fold may not turn small inputs into more than this many bytes (a ConstantOfShape must not explode the file)."""
@@ -77,7 +77,7 @@ def _shape_of_static(node: ir.Node) -> bool:
 def _computable(node: ir.Node, known: set[ir.Value], limit: int) -> bool:
     if node.domain != "" or node.op_type in _RANDOM or (node.op_type == "Identity" and node.outputs[0].is_graph_output()):
         return False
-    if any(attribute.type in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS) for attribute in node.attributes.values()):
+    if next(bodies(node), None) is not None:
         return False
     if not all(value is None or value in known or _is_weight(value) for value in node.inputs):
         return False

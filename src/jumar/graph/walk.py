@@ -38,6 +38,17 @@ def source_line(node: ir.Node) -> str | None:
     return f"{frames[-1]['file']}:{frames[-1]['line']}" if frames else None
 
 
+def bodies(node: ir.Node) -> Iterator[ir.Graph]:
+    """The graphs among a node's attributes (of If, Loop and Scan)."""
+    for attribute in node.attributes.values():
+        if attribute.is_ref():
+            continue
+        if attribute.type == ir.AttributeType.GRAPH:
+            yield attribute.as_graph()
+        elif attribute.type == ir.AttributeType.GRAPHS:
+            yield from attribute.as_graphs()
+
+
 def weight_bytes(tensor: ir.TensorProtocol | None) -> int:
     """Bytes of a weight's data; 0 for strings, which have no fixed size, and for no tensor."""
     return 0 if tensor is None or tensor.dtype == ir.DataType.STRING else tensor.nbytes

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import onnx_ir as ir
 
 from ..graph import copy_model, static_shape
+from ..graph.walk import bodies
 
 # Tensors captured at once, by bytes; and weights compared by content up to this size, by identity above.
 _CAPTURE_LIMIT = 256 << 20
@@ -132,15 +133,7 @@ def _bounded(ends: list[ir.Node | None], known: set[str]) -> tuple[set[ir.Node],
 def _read_outside(node: ir.Node) -> Iterator[ir.Value]:
     """What a node reads of the graph it is in, for its bodies too."""
     yield from (value for value in node.inputs if value is not None)
-    for attribute in node.attributes.values():
-        bodies = (
-            [attribute.as_graph()]
-            if attribute.type == ir.AttributeType.GRAPH
-            else attribute.as_graphs()
-            if attribute.type == ir.AttributeType.GRAPHS
-            else []
-        )
-        for body in bodies:
-            for inner in ir.traversal.RecursiveGraphIterator(body):
-                yield from (value for value in inner.inputs if value is not None and value.graph is node.graph)
-            yield from (value for value in body.outputs if value.graph is node.graph)
+    for body in bodies(node):
+        for inner in ir.traversal.RecursiveGraphIterator(body):
+            yield from (value for value in inner.inputs if value is not None and value.graph is node.graph)
+        yield from (value for value in body.outputs if value.graph is node.graph)

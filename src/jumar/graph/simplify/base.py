@@ -13,7 +13,7 @@ import onnx_ir as ir
 from ..edit import Builder, used_names
 from ..shapes import constant_of, known_shape, static_shape
 from ..symbolic import evaluate_symbolically
-from ..walk import model_opset, node_place
+from ..walk import bodies, model_opset, node_place
 
 Array = npt.NDArray[np.generic]
 Action = Callable[[], None]
@@ -114,15 +114,6 @@ def read_values(node: ir.Node) -> Iterator[ir.Value]:
         for inner in graph:
             yield from read_values(inner)
         yield from graph.outputs
-
-
-def bodies(node: ir.Node) -> Iterator[ir.Graph]:
-    """The graphs among a node's attributes."""
-    for attribute in node.attributes.values():
-        if attribute.type == ir.AttributeType.GRAPH:
-            yield attribute.as_graph()
-        elif attribute.type == ir.AttributeType.GRAPHS:
-            yield from attribute.as_graphs()
 
 
 def release(node: ir.Node) -> None:
