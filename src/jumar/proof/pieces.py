@@ -23,11 +23,13 @@ class Batch:
     Attributes:
         inputs: tensors that both models have.
         outputs: likewise, with the name that the computed one has here.
+        size: bytes of these tensors, as far as their shapes are known.
     """
 
     model: ir.Model
     inputs: tuple[str, ...]
     outputs: Mapping[str, str]
+    size: int
 
 
 def piece_batches(before: ir.Model, after: ir.Model) -> Iterator[Batch]:
@@ -49,10 +51,10 @@ def piece_batches(before: ir.Model, after: ir.Model) -> Iterator[Batch]:
         outputs += [value.name or "" for value in common]
         size += sum(_bytes(value) for value in (*common, *_sources(node)))
         if size > _CAPTURE_LIMIT:
-            yield _batch(after, outputs, known.keys() | inputs)
+            yield _batch(after, outputs, known.keys() | inputs, size)
             outputs, size = [], 0
     if outputs:
-        yield _batch(after, outputs, known.keys() | inputs)
+        yield _batch(after, outputs, known.keys() | inputs, size)
 
 
 def _comparable(value: ir.Value) -> bool:
@@ -83,7 +85,7 @@ def _identity(value: ir.Value | None) -> object:
     return tensor.dtype, tuple(tensor.shape.numpy()), tensor.tobytes()
 
 
-def _batch(after: ir.Model, outputs: list[str], known: set[str]) -> Batch:
+def _batch(after: ir.Model, outputs: list[str], known: set[str], size: int) -> Batch:
     """A model that computes ``outputs`` from the nearest tensors that both models have.
 
     A tensor may be the end of one piece and the start of the next: the computed one then has a name of its own.
@@ -108,7 +110,7 @@ def _batch(after: ir.Model, outputs: list[str], known: set[str]) -> Batch:
     for name, value in list(graph.initializers.items()):
         if not value.uses() and not value.is_graph_output():
             del graph.initializers[name]
-    return Batch(model, tuple(borders), {name: f"{name}__found" for name in wanted})
+    return Batch(model, tuple(borders), {name: f"{name}__found" for name in wanted}, size)
 
 
 def _bounded(ends: list[ir.Node | None], known: set[str]) -> tuple[set[ir.Node], dict[str, ir.Value]]:

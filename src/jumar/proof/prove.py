@@ -18,6 +18,8 @@ from .pieces import piece_batches
 
 # Bytes of weights that are sent to the evaluator for a proof.
 _FED_LIMIT = 1 << 30
+# Pieces with more bytes of tensors than this are compared on the first case alone.
+_ONCE_LIMIT = 16 << 20
 # Times what the outputs move by themselves, and the most that is ever allowed for that reason.
 _NOISE_FACTOR = 4.0
 _MOST_NOISE = 0.05
@@ -134,10 +136,10 @@ class Prover:
         """(found, reference) outputs on all cases."""
         return list(zip(self.run(model, interface), self.reference, strict=True))
 
-    def capture(self, model: ir.Model, interface: Interface, names: Iterable[str]) -> list[dict[str, Any]]:
-        """Intermediate tensors of the model's main graph on all cases, by name (inputs of the model included)."""
+    def capture(self, model: ir.Model, interface: Interface, names: Iterable[str], cases: int | None = None) -> list[dict[str, Any]]:
+        """Intermediate tensors of the model's main graph on all cases (or the first few), by name (inputs of the model included)."""
         wanted = set(names)
-        fed = [interface.to_model(feed) for feed in self.feeds.cases]
+        fed = [interface.to_model(feed) for feed in self.feeds.cases[:cases]]
         inside = [name for name in wanted if name not in {value.name for value in model.graph.inputs}]
         if not inside:
             return fed
@@ -156,7 +158,7 @@ class Prover:
         worst_pair: tuple[Any, Any] = (None, None)
         try:
             for batch in piece_batches(before, model):
-                captured = self.capture(before, ports, {*batch.inputs, *batch.outputs})
+                captured = self.capture(before, ports, {*batch.inputs, *batch.outputs}, 1 if batch.size > _ONCE_LIMIT else None)
                 with self._evaluator.session(batch.model) as session:
                     for tensors in captured:
                         found = session.run({name: tensors[name] for name in batch.inputs})

@@ -12,10 +12,11 @@ import onnx_ir as ir
 from .. import __version__
 from ..case import Artifact, Case, Measure, Measurement, Proof, Step
 from ..errors import UsageError
-from ..graph import Digester, Evaluator, copy_model, load, save, shared_or_new
+from ..graph import Digester, Evaluator, copy_model, save, shared_or_new
 from ..graph.digest import file_sha256
 from ..graph.fold import DEFAULT_FOLD_LIMIT
 from ..graph.simplify import KINDS, Journal, Rewrite, simplify_graph
+from ..graph.surgery.lookup import must_pass_checker
 from ..proof import FeedSet, Interface, Prover, load_feeds, make_feeds
 from ..proof.leave_out import leave_out_failures
 from ..text import say
@@ -83,11 +84,13 @@ def simplify(
         run = _Run(case, start, running, fold_limit, frozenset(without), checked, progress)
         result = run.execute(feeds, prove, exact)
     if output is not None:
+        if prove:
+            must_pass_checker(result.model)
         files = save(result.model, output)
         artifacts = tuple(
             Artifact(str(path), file_sha256(path) if prove else None, "model" if path == files[0] else "weights") for path in files
         )
-        result = result.replace(model=load(files[0]) if prove else result.model, record=result.record.extend(artifacts=artifacts))
+        result = result.replace(record=result.record.extend(artifacts=artifacts))
     return result
 
 

@@ -316,10 +316,17 @@ def must_be_valid(model: ir.Model) -> ir.Model:
         UsageError: the edit made an invalid model.
     """
     must_fit_operators(model)
+    must_pass_checker(model)
+    return model
+
+
+def must_pass_checker(model: ir.Model) -> None:
+    """Raises:
+    UsageError: the ONNX checker refuses the model.
+    """
     reason = native.check_model(proto_without_weights(model))
     if reason is not None:
         raise _invalid(reason)
-    return model
 
 
 def must_fit_operators(model: ir.Model) -> None:
