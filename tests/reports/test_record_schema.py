@@ -171,8 +171,38 @@ def test_wrong_values_are_refused(path: tuple[Any, ...], value: Any, record: Cal
         ("step", {"status": "applied"}, True),
         ("step", {"status": "undone"}, False),
         ("step", {"seconds": -1}, False),
-        ("step", {"proof": {"cases": 1, "max_abs": 0, "max_rel": 0, "max_scaled": 0, "measure": "max_rel", "cosine": 1, "bound": 0, "passed": True}}, True),
-        ("step", {"proof": {"cases": 1, "max_abs": 0, "max_rel": 0, "max_scaled": 0, "measure": "max_rel", "cosine": 1, "bound": 0, "passed": False}}, False),
+        (
+            "step",
+            {
+                "proof": {
+                    "cases": 1,
+                    "max_abs": 0,
+                    "max_rel": 0,
+                    "max_scaled": 0,
+                    "measure": "max_rel",
+                    "cosine": 1,
+                    "bound": 0,
+                    "passed": True,
+                }
+            },
+            True,
+        ),
+        (
+            "step",
+            {
+                "proof": {
+                    "cases": 1,
+                    "max_abs": 0,
+                    "max_rel": 0,
+                    "max_scaled": 0,
+                    "measure": "max_rel",
+                    "cosine": 1,
+                    "bound": 0,
+                    "passed": False,
+                }
+            },
+            False,
+        ),
         ("measurement", {"origin": "estimate"}, True),
         ("measurement", {"origin": "guess"}, False),
         ("measurement", {"value": "1"}, False),
