@@ -19,7 +19,7 @@ from .pieces import piece_batches
 # Bytes of weights that are sent to the evaluator for a proof.
 _FED_LIMIT = 1 << 30
 # Pieces with more bytes of tensors than this are compared on the first case alone.
-_ONCE_LIMIT = 16 << 20
+_ONCE_LIMIT = 4 << 20
 # Times what the outputs move by themselves, and the most that is ever allowed for that reason.
 _NOISE_FACTOR = 4.0
 _MOST_NOISE = 0.05
