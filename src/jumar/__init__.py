@@ -30,10 +30,14 @@ _HOME = {
     "UsageError": "errors",
     "check": "verbs.check",
     "compile": "verbs.compile",
+    "diagnose": "verbs.diagnose",
     "diff_targets": "verbs.targets_diff",
+    "doctor": "verbs.doctor",
     "explain": "verbs.explain",
     "fix": "verbs.fix",
     "import_targets": "verbs.targets_import",
+    "inspect": "verbs.inspect",
+    "lint": "verbs.lint",
     "list_targets": "verbs.targets",
     "migrate": "verbs.migrate",
     "show_target": "verbs.targets",
@@ -61,10 +65,14 @@ __all__ = [
     "UsageError",
     "check",
     "compile",
+    "diagnose",
     "diff_targets",
+    "doctor",
     "explain",
     "fix",
     "import_targets",
+    "inspect",
+    "lint",
     "list_targets",
     "migrate",
     "show_target",
@@ -88,8 +96,12 @@ if TYPE_CHECKING:
     from .targets import Target
     from .verbs.check import check
     from .verbs.compile import compile
+    from .verbs.diagnose import diagnose
+    from .verbs.doctor import doctor
     from .verbs.explain import explain
     from .verbs.fix import fix
+    from .verbs.inspect import inspect
+    from .verbs.lint import lint
     from .verbs.migrate import migrate
     from .verbs.simplify import simplify
     from .verbs.targets import list_targets, show_target

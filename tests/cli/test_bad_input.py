@@ -122,6 +122,22 @@ def there_already(*words: str) -> Make:
     return make
 
 
+def log(data: bytes, *words: str) -> Make:
+    def make(folder: Path) -> list[str]:
+        (folder / "a.log").write_bytes(data)
+        return ["diagnose", str(folder / "a.log"), *words]
+
+    return make
+
+
+def om_of(data: bytes) -> Make:
+    def make(folder: Path) -> list[str]:
+        (folder / "a.om").write_bytes(data)
+        return ["inspect", str(folder / "a.om")]
+
+    return make
+
+
 BAD: dict[str, tuple[Make, str]] = {
     "missing file": (lambda folder: ["check", str(folder / "no.onnx"), *SOC], "no.onnx` does not exist; "),
     "empty file": (file("empty.onnx", b""), "empty.onnx` is empty; "),
@@ -195,6 +211,13 @@ BAD: dict[str, tuple[Make, str]] = {
     ),
     "precision in migrate": (with_model("migrate", *SOC, "-o", "{folder}/b", "--precision-mode", "fp8"), "`fp8` is not a precision mode; "),
     "open shape": (with_model("compile", *SOC, "-o", "{folder}/o", dims="N,3"), "input `x` has no fixed shape; "),
+    "om missing": (lambda folder: ["inspect", str(folder / "no.om")], "no.om` does not exist; "),
+    "om truncated": (om_of(b"IMOD" + bytes(100)), "a.om` cannot be read as an .om: the header has 104 of 256 bytes; "),
+    "om text": (om_of(b"hello\n"), "a.om` cannot be read as an .om: it is a text file; "),
+    "no bundle": (lambda folder: ["inspect", str(folder)], "` has no manifest.json; "),
+    "inspect onnx for a soc": (with_model("inspect", *SOC), "which is no .om; expected an .om file with --soc; "),
+    "view missing": (lambda folder: ["view", str(folder / "no.onnx")], "no.onnx` is not a file; "),
+    "view port": (with_model("view", "--port", "0"), "--port 0 makes no sense; "),
     "unknown option": (with_model("check", *SOC, "--bogus"), "there is no option `--bogus`; "),
     "missing argument": (lambda _folder: ["check"], "`MODEL` is missing; see `jumar check --help`"),
     "missing output": (with_model("fix", *SOC), "`-o` / `--output` is missing; see `jumar fix --help`"),
@@ -202,9 +225,43 @@ BAD: dict[str, tuple[Make, str]] = {
     "extra argument": (with_model("check", "more.onnx", *SOC), "Got unexpected extra argument"),
     "unknown verb": (lambda _folder: ["chek", "model.onnx"], "No such command 'chek'"),
     "unknown format": (with_model("check", *SOC, "--format", "xml"), "Invalid value for '--format'"),
+    "diagnose nothing": (lambda _folder: ["diagnose", "no.log"], "`no.log` does not exist and is no error code; expected a log, "),
+    "diagnose empty": (log(b""), "a.log` is empty; expected the text of a log; "),
+    "diagnose binary": (log(bytes(range(256)) * 40), "a.log` holds no text; expected a log of ATC, "),
+    "diagnose no gzip": (log(b"\x1f\x8b\x08\x00 damaged"), "a.log` cannot be read: "),
+    "diagnose an empty folder": (lambda folder: ["diagnose", str(folder)], "` holds no log; expected files such as plog-"),
+    "diagnose status": (log(b"x", "--status", "9999"), "--status 9999 makes no sense; "),
+    "diagnose a code and a model": (
+        lambda folder: ["diagnose", "E19010", "--model", relu(folder)],
+        "a model does not bear on a code alone; expected a log beside --model; ",
+    ),
+    "diagnose with a model and no target": (
+        lambda folder: [*log(b"E16005: x\n")(folder), "--model", relu(folder)],
+        "no target was named; expected --soc NAME or --target PROFILE beside --model; ",
+    ),
+    "compile no gears": (with_model("compile", "-o", "out", *SOC, "--gears", "foo"), "`foo` states no gears; expected for example "),
+    "compile one gear": (
+        lambda folder: ["compile", relu(folder, "n,3"), "-o", str(folder / "out"), *SOC, "--gears", "batch 4"],
+        "there is one gear; expected at least 2 (ATC: E10035); ",
+    ),
+    "compile a fixed dimension": (
+        with_model("compile", "-o", "out", *SOC, "--gears", "batch 1,4"),
+        "dimension 0 of `x` is fixed at 2 in the model; expected an open dimension: -; ",
+    ),
+    "compile no histogram": (with_model("compile", "-o", "out", *SOC, "--gears-from", "no.csv"), "`no.csv` is no histogram of shapes: "),
+    "compile no pair": (with_model("compile", "-o", "out", *SOC, "--atc", "log"), "`log` of --atc is no NAME=VALUE"),
+    "compile unknown flag": (
+        with_model("compile", "-o", "out", *SOC, "--atc", "precision=fp16"),
+        "ATC has no flag --precision; expected perhaps ",
+    ),
+    "compile memory": (with_model("compile", "-o", "out", *SOC, "--memory-limit", "x"), "`x` is not a size; "),
+    "doctor no manifest": (
+        lambda folder: ["doctor", "--against", str(folder)],
+        "manifest.json` cannot be read: No such file or directory; ",
+    ),
     "no verb": (
         lambda _folder: [],
-        "no command was given; expected one of: migrate, check, fix, simplify, verify, compile, explain, targets; ",
+        "no command was given; expected one of: migrate, check, fix, simplify, verify, compile, lint, explain, diagnose, doctor, inspect, view, targets; ",
     ),
     "no verb of targets": (
         lambda _folder: ["targets"],

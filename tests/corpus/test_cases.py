@@ -1,4 +1,4 @@
-"""The public bug reports of kind op, dtype and shape: each one's finding is made, by its meaning."""
+"""The public bug reports of kind op, dtype, shape and log: each one's finding is made, by its meaning."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jumar import JumarError, check
+from jumar import JumarError, check, diagnose
+from jumar.text import LANGS
 
 # Folder, file, what must be found on the case's target: code, severity, operator; or the words with which the loader refuses the file.
 # Where a report expects what the tables do not bear out, the comment says so.
@@ -89,3 +90,100 @@ def test_a_case_is_found(folder: str, name: str, expected: set[tuple[str, str, s
     assert expected <= {(item.code, item.severity, item.op) for item in findings}
     for item in findings:
         assert item.message.render("zh") and item.remedy.render("zh")
+
+
+# Folder, file; of each finding in order: its code and what it must say in English and in Chinese; the line of the root cause.
+LOGS: list[tuple[str, str, list[tuple[str, list[str], list[str]]], int]] = [
+    (
+        "log-507011-execute",
+        "atc.log",
+        [
+            (
+                "LG807",
+                [
+                    "507011",
+                    "model execution failed on the device",
+                    "0x800000",
+                    "address out of range",
+                    "asynchronous",
+                    "NaN",
+                    "plog",
+                    "Gather",
+                ],
+                ["507011", "模型在设备上执行失败", "0x800000", "地址越界", "异步", "plog"],
+            )
+        ],
+        3,
+    ),
+    ("log-e10037-ragged", "atc.log", [("LG802", ["E10037", "[2] dimensions"], ["E10037", "值的个数不一致"])], 1),
+    ("log-e16005-domains", "atc.log", [("LG803", ["E16005", "more than one operator domain"], ["E16005", "多个算子域"])], 1),
+    (
+        "log-e19010-no-parser",
+        "atc.log",
+        [
+            (
+                "LG801",
+                ["E19010", "E13010", "FindMax", "no known CANN registers", "/blk0/attn/FindMax", "plug-in"],
+                ["没有为 ONNX 解析器注册", "插件"],
+            ),
+            ("LG801", ["SliceTransGeluMul", "no known CANN registers"], ["没有为 ONNX 解析器注册"]),
+            ("LG801", ["Conv (opset 22)", "not at 22", "export again at an opset of 8-18"], ["不接受 22", "重新导出"]),
+        ],
+        3,
+    ),
+    (
+        "log-ee1001-soc-load",
+        "atc.log",
+        [("LG806", ["Ascend910B,", "is Ascend910B2", "507008", "--soc_version=Ascend910B2"], ["507008", "--soc_version=Ascend910B2"])],
+        2,
+    ),
+    (
+        "log-ez3002-transdata",
+        "atc.log",
+        [("LG805", ["EZ3002", "TransData", "kernels package", "bfloat16", "310P"], ["TransData", "软件包", "bfloat16"])],
+        1,
+    ),
+    ("log-numpy2-attribute", "atc.log", [("LG805", ["NumPy 2", "numpy<2"], ["NumPy 2", "numpy<2"])], 3),
+    (
+        "log-realpath-missing",
+        "atc.log",
+        [("LG804", [" /home/u/ops_info.json", "--modify_mixlist", "CANN"], ["/home/u/ops_info.json", "--modify_mixlist"])],
+        2,
+    ),
+    (
+        "rt-vnpu-load-failure",
+        "scenario.json",
+        [("LG806", ["507009", "ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT", "vNPU", "whole card", "driver"], ["vNPU", "整卡", "驱动"])],
+        4,
+    ),
+]
+
+
+def test_every_log_is_here(shared: Path) -> None:
+    kinds = {path.parent.name: json.loads(path.read_text(encoding="utf-8"))["kind"] for path in (shared / "cases").glob("*/case.json")}
+    assert {folder for folder, *_ in LOGS if folder.startswith("log-")} == {name for name, kind in kinds.items() if kind == "log"}
+
+
+@pytest.mark.parametrize(("folder", "name", "expected", "line"), LOGS, ids=[folder for folder, *_ in LOGS])
+def test_the_root_of_a_log_is_found(
+    folder: str, name: str, expected: list[tuple[str, list[str], list[str]]], line: int, shared: Path
+) -> None:
+    record = diagnose(shared / "cases" / folder / name)
+    assert record.verdict == "blocked"
+    assert record.data["root"]["line"] == line
+    assert [finding.code for finding in record.findings] == [code for code, *_ in expected]
+    for finding, (_, english, chinese) in zip(record.findings, expected, strict=True):
+        said = {lang: "; ".join(text.render(lang) for text in (finding.message, finding.why, finding.remedy)) for lang in LANGS}
+        assert [word for word in english if word not in said["en"]] == []
+        assert [word for word in chinese if word not in said["zh"]] == []
+        assert not any("\u4e00" <= letter <= "\u9fff" for letter in said["en"])
+
+
+def test_a_model_with_two_domains_is_rewritten_by_the_rule_the_log_names(shared: Path) -> None:
+    """The report of UIE: the log beside a model whose second domain is not in use."""
+    cases = shared / "cases"
+    first, *_ = diagnose(
+        cases / "log-e16005-domains" / "atc.log", model=cases / "op-unused-domains" / "unused_domain.onnx", soc="Ascend310P3"
+    ).findings
+    assert (first.code, first.fix) == ("LG803", "safe")
+    assert "GR502" in first.remedy.render("zh")

@@ -220,7 +220,34 @@ def codes(value: str | None) -> list[str] | None:
     return None if value is None else [part.strip() for part in value.split(",") if part.strip()]
 
 
-def size(value: str) -> int:
+def pairs(option: str, values: list[str] | None) -> dict[str, str]:
+    """``["a=1", "b=2"]`` -> names and values. A name ends at the first ``=``.
+
+    Raises:
+        UsageError: one has no ``=``, or a name is given twice.
+    """
+    from ..errors import UsageError
+    from ..text import say
+
+    found: dict[str, str] = {}
+    for item in values or ():
+        name, equals, value = item.partition("=")
+        if not equals or not name.strip() or name.strip() in found:
+            raise UsageError(
+                say(
+                    "`{item}` of {option} is no NAME=VALUE, or its name is given twice",
+                    "{option} 的 `{item}` 不是 名称=取值，或名称重复",
+                    item=item,
+                    option=option,
+                ),
+                say("expected NAME=VALUE, each name once", "应为 名称=取值，每个名称一次"),
+                say("correct {option}", "请修正 {option}", option=option),
+            )
+        found[name.strip()] = value.strip()
+    return found
+
+
+def size(value: str, example: str = "--fold-limit 64KB") -> int:
     """``64KB`` -> 65536.
 
     Raises:
@@ -236,6 +263,6 @@ def size(value: str) -> int:
         raise UsageError(
             say("`{value}` is not a size", "`{value}` 不是大小", value=value),
             say("expected a number of bytes, KB or MB", "应为字节数，或以 KB、MB 为单位"),
-            say("for example --fold-limit 64KB", "例如 --fold-limit 64KB"),
+            say("for example {example}", "例如 {example}", example=example),
         )
     return int(digits) * factor

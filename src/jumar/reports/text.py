@@ -113,7 +113,7 @@ def _ends(record: Record, lang: Lang) -> Iterator[Line]:
         yield Line(f"  {shlex.join(command)}")
     for note in record.notes:
         for text in note.render(lang).split("\n"):
-            yield Line(text, style="" if record.verb in ("explain", "targets") else "dim")
+            yield Line(text, style="" if record.verb in ("explain", "targets", "inspect", "diagnose", "doctor") else "dim")
     if record.artifacts:
         yield _heading("artifacts", lang)
         for artifact in record.artifacts:

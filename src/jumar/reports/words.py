@@ -20,11 +20,22 @@ _COMPARISON_VERDICTS = {
     "warnings": say("equal within the bound, with warnings", "在界限内一致，但有警告"),
     "blocked": say("not equal within the bound", "超出界限，不一致"),
 }
+_LOG_VERDICTS = {
+    "ready": say("no failure", "没有失败"),
+    "warnings": say("it ended in success, after the errors listed", "在所列错误之后最终成功"),
+    "blocked": say("it failed; the cause comes first", "运行失败；首条为原因"),
+}
+_MACHINE_VERDICTS = {
+    "ready": say("nothing known is wrong with this machine", "本机没有已知的问题"),
+    "warnings": say("this machine may fail where listed", "本机在所列之处可能出错"),
+    "blocked": say("this machine will fail until what is listed is mended", "修复所列问题之前，本机会出错"),
+}
 
 
 def verdict_text(record: Record) -> Text:
     """The verdict in words that fit the verb."""
-    return (_COMPARISON_VERDICTS if record.verb == "verify" else _TARGET_VERDICTS)[record.verdict]
+    words = {"verify": _COMPARISON_VERDICTS, "diagnose": _LOG_VERDICTS, "doctor": _MACHINE_VERDICTS}
+    return words.get(record.verb, _TARGET_VERDICTS)[record.verdict]
 
 
 SEVERITIES = {"error": say("error", "错误"), "warning": say("warning", "警告"), "info": say("info", "提示")}

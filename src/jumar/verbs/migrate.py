@@ -165,6 +165,7 @@ class _Migration:
                 "model",
                 source=self._source_info(),
                 files=record.artifacts,
+                history=record.steps,
                 progress=self._part(0.8, 0.95),
                 **options,
             ).record
