@@ -46,8 +46,8 @@ def simplify(
     Args:
         shapes: sizes of dynamic inputs, written into the model.
         gears: several sets of sizes, for which the model stays one with open sizes. The result is right (and proven) for these alone.
-        prove: compare with the original (False also leaves out the hashes of files and the check of the file written): every changed piece on tensors captured from the model, then the whole model. A rewrite that fails
-            is found by bisection and left out.
+        prove: compare with the original: the changed pieces of what rounds differently on tensors captured from the model, then the whole
+            model. A rewrite that fails is found by halving and left out. False also leaves out the hashes and the check of the result.
         exact: only what keeps every element equal (no Conv+BatchNormalization and the like, which round differently).
         without: kinds not to do (:data:`jumar.graph.simplify.KINDS` has the names).
         feeds: ``.npz`` with real inputs; without it inputs are generated.

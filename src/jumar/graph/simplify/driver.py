@@ -41,7 +41,7 @@ def simplify_graph(
         The journal.
 
     Raises:
-        EvaluationError: a constant expression cannot be evaluated (then the model itself cannot run either).
+        EvaluationError: ONNX Runtime crashed on a constant expression or took too long. One that it refuses stays as it is.
     """
     journal = journal or Journal()
     if model.functions and journal.allows("inline-functions", ""):
@@ -123,7 +123,8 @@ def _entries(node: ir.Node, edit: Edit) -> list[Simplification]:
 
 
 def applicable(model: ir.Model, kinds: frozenset[str]) -> list[tuple[str, str]]:
-    """What :func:`simplify_graph` would begin with, by kind and place of the node. The model is not changed.
+    """What :func:`simplify_graph` would begin with, by kind and place of the node. Nothing is rewritten; shapes
+    that follow from the inputs are filled in.
 
     One change often makes the next possible, so that it is a lower bound of what there is to do.
     """

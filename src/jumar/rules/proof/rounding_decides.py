@@ -15,7 +15,7 @@ class RoundingDecides(Rule):
 
     Why on Ascend: on such inputs an error cannot be told from rounding. It happens with generated inputs on models that end in a Sigmoid far out, as text detectors do on noise.
 
-    Fix: give real inputs with --feeds. The rewrites themselves were proven on tensors inside the model.
+    Fix: give real inputs with --feeds. What GR505 rewrites is proven on tensors inside the model as well; of a model from elsewhere nothing more is known.
 
     Fix safety: advice only.
 
@@ -26,7 +26,7 @@ class RoundingDecides(Rule):
 
     在昇腾上的原因：在这样的输入上，误差与舍入无法区分。以远离零点的 Sigmoid 结尾的模型（如文本检测模型）在生成的噪声输入上会出现这种情况。
 
-    修复：请用 --feeds 提供真实输入。各项改写已在模型内部的张量上得到证明。
+    修复：请用 --feeds 提供真实输入。GR505 的改写还在模型内部的张量上得到证明；对于来自别处的模型，则没有更多结论。
 
     修复安全性：仅为建议。
 
