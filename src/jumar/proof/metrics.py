@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ from ..case import Measure, Proof
 from ..text import Text, say
 
 RELATIVE_FLOOR = 1e-3
+UNITS = {"float16": 2.0**-9, "bfloat16": 2.0**-7}
+"""Two units in the last place of half precision and one of bfloat16: the least a rewrite that is not exact can be held to there."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class Comparison:
     cosine: float
     reason: Text | None = None
     max_scaled: float = 0.0
+    unit: float = 0.0
+    """What rounding alone may change in a tensor of this dtype, where that is more than bounds allow: see :data:`UNITS`."""
 
     def within(self, bound: float) -> bool:
         return self.reason is None and self.max_rel <= bound
@@ -67,7 +71,8 @@ def compare(found: Any, reference: Any, cosine: bool = True) -> Comparison:
         return Comparison(0.0, 0.0, 1.0)
     if found.dtype.kind in "biu" or found.dtype.name in ("int2", "uint2", "int4", "uint4"):
         return _compare_integers(found, reference)
-    return _compare_floats(found.astype(np.float64), reference.astype(np.float64), cosine)
+    compared = _compare_floats(found.astype(np.float64), reference.astype(np.float64), cosine)
+    return replace(compared, unit=UNITS.get(reference.dtype.name, 0.0))
 
 
 def _different(reason: Text) -> Comparison:
@@ -137,6 +142,7 @@ def worst(comparisons: Iterable[Comparison]) -> Comparison:
         min(item.cosine for item in items),
         reason,
         max(item.max_scaled for item in items),
+        max(item.unit for item in items),
     )
 
 
@@ -151,10 +157,22 @@ def compare_all(found: Mapping[str, Any], reference: Mapping[str, Any]) -> dict[
 
 
 def proof_of(comparisons: Iterable[Comparison], cases: int, bound: float, measure: Measure = "max_rel") -> Proof:
-    """Judge comparisons by a bound on the measure. Nothing compared proves nothing."""
+    """Judge comparisons by a bound on the measure. Nothing compared proves nothing.
+
+    A bound of 0 means equal in every element. Any other is widened to :data:`UNITS` for tensors of half precision and bfloat16; the proof
+    states the bound of the tensor that came closest to its own.
+    """
     items = list(comparisons)
     total = worst(items)
-    reason, found = total.reason, total.max_rel if measure == "max_rel" else total.max_scaled
+
+    def measured(item: Comparison) -> float:
+        return item.max_rel if measure == "max_rel" else item.max_scaled
+
+    def allowed(item: Comparison) -> float:
+        return max(bound, item.unit) if bound else 0.0
+
+    closest = max(items, key=lambda item: measured(item) / (allowed(item) or 1e-300), default=total)
+    reason, found, bound = total.reason, measured(closest), allowed(closest)
     if not items:
         reason = say("nothing could be compared", "没有可比较的内容")
     passed = reason is None and found <= bound

@@ -172,7 +172,9 @@ class Prover:
         comparisons += [compare(*worst_pair)] if comparisons else []  # the cosine of a proof is that of the worst piece
         return proof_of(comparisons, len(self.feeds.cases), bound, measure) if comparisons else None
 
-    def prove_piece(self, before: ir.Model, after: ir.Model, captured: Sequence[Mapping[str, Any]], bound: float) -> Proof:
+    def prove_piece(
+        self, before: ir.Model, after: ir.Model, captured: Sequence[Mapping[str, Any]], bound: float, measure: Measure = "max_rel"
+    ) -> Proof:
         """Compare two small models with the same inputs and outputs on captured tensors."""
         names = [value.name or "" for value in before.graph.inputs]
         pairs = []
@@ -183,8 +185,8 @@ class Prover:
                     expected, found = old.run(feed), new.run(feed)
                     pairs += [compare(found.get(name), value) for name, value in expected.items()]
         except EvaluationError as error:
-            return Proof(len(captured), 0.0, 1.0, 0.0, bound, False, error.found)
-        return proof_of(pairs, len(captured), bound)
+            return Proof(len(captured), 0.0, 1.0, 0.0, bound, False, error.found, 1.0, measure)
+        return proof_of(pairs, len(captured), bound, measure)
 
 
 def _pairs(found: Sequence[Mapping[str, Any]], reference: Sequence[Mapping[str, Any]]) -> list[Any]:

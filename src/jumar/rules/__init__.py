@@ -1,6 +1,6 @@
 """Rules: each names one problem, finds it, and where possible cures it. One file per rule, found by the registry."""
 
-from .base import Change, Context, Example, ModelRule, NodeRule, Refused, Rule, SupportRule
+from .base import Change, Context, Example, ModelRule, NodeRule, Refused, Rule, SupportRule, operator_name
 from .registry import all_rules, find_rule, fixers
 
 __all__ = [
@@ -15,4 +15,5 @@ __all__ = [
     "all_rules",
     "find_rule",
     "fixers",
+    "operator_name",
 ]

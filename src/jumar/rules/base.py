@@ -17,7 +17,7 @@ import onnx_ir as ir
 from ..case import Finding, FixKind, Measure, Severity
 from ..graph import Builder, Evaluator, model_opset, node_place, source_line
 from ..graph.fold import DEFAULT_FOLD_LIMIT
-from ..graph.ranges import Ranges, is_integer, value_ranges, whole
+from ..graph.ranges import Interval, Ranges, is_integer, value_ranges, whole
 from ..graph.simplify import Rewrite
 from ..proof.interface import Port
 from ..targets import TAKEN, Status, Support, Target, judge, support
@@ -47,6 +47,11 @@ class Context:
     declared: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Least and largest value of integer inputs, as the user states them."""
     analysed: list[Ranges] = field(default_factory=list, repr=False, compare=False)
+    whole: Context | None = field(default=None, repr=False, compare=False)
+    """The context of the whole model, where ``model`` is a piece or a copy of it."""
+    tried: dict[tuple[str, ir.Node], object] = field(default_factory=dict, repr=False, compare=False)
+    """What rules found out about single nodes at some cost."""
+    named: dict[str | None, ir.Value] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def opset(self) -> int:
@@ -89,6 +94,18 @@ class Context:
             shapes = {name: shape for name, shape in self.shapes.items() if name in inputs}
             self.analysed.append(value_ranges(self.model, declared, shapes))
         return self.analysed[0]
+
+    def range_of(self, value: ir.Value) -> Interval:
+        """Between which numbers the values of a tensor of the model lie, looked up by name in the whole model."""
+        if self.whole is not None:
+            return self.whole.range_of(value)
+        ranges = self.ranges()
+        if value in ranges:
+            return ranges.of(value)
+        if not self.named:
+            self.named.update({known.name: known for known in ranges if known.name})
+        known = self.named.get(value.name)
+        return whole(value.dtype or ir.DataType.FLOAT) if known is None else ranges.of(known)
 
     def in_main_graph(self, node: ir.Node) -> bool:
         return node.graph is self.model.graph

@@ -2,11 +2,12 @@
 
 from .judge import engine_of, judge, support
 from .limits import InputFacts, NodeFacts, makes_int32
-from .model import TAKEN, Engine, SocInfo, Status, Support, Target
+from .model import SEVERITY_ORDER, TAKEN, Engine, SocInfo, Status, Support, Target
 from .packages import package_hint
 from .query import cann_states, default_cann, find_target, profiles, soc_info, socs
 
 __all__ = [
+    "SEVERITY_ORDER",
     "TAKEN",
     "Engine",
     "InputFacts",

@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from ..case import Case, Finding, Placement
 from ..graph import all_nodes, copy_model, pin_shapes
-from ..rules import Context, ModelRule, NodeRule, SupportRule, all_rules
+from ..rules import Context, ModelRule, NodeRule, SupportRule, all_rules, operator_name
 from ..targets import Target, engine_of
 from .common import ModelLike, Shapes, check_shapes, open_case
 
@@ -75,9 +75,7 @@ def _node_findings(nodes: Iterable[ir.Node], ctx: Context) -> tuple[list[Finding
     findings: list[Finding] = []
     covered: set[ir.Node] = set()
     for node in nodes:
-        if node.domain not in ("", "ai.onnx"):
-            continue
-        for rule in by_op.get(node.op_type, ()):
+        for rule in by_op.get(operator_name(node), ()):
             found = list(rule.check(node, ctx))
             findings += found
             if found and rule.covers_support:

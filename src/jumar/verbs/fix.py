@@ -19,7 +19,7 @@ from ..graph.ranges import value_ranges
 from ..proof import FeedSet, Interface, Prover, load_feeds, make_feeds
 from ..proof.leave_out import leave_out_failures
 from ..proof.metrics import Comparison, proof_of
-from ..rules import Change, Context, ModelRule, NodeRule, Refused, find_rule, fixers
+from ..rules import Change, Context, ModelRule, NodeRule, Refused, find_rule, fixers, operator_name
 from ..targets import Target
 from ..text import Text, say
 from .check import examine, pinned
@@ -132,10 +132,10 @@ class _Run:
         self.progress(say("done", "完成"), 1.0)
         return Case(self.model, self.case.target, record)
 
-    def _context(self, model: ir.Model, *, unsafe: bool = False) -> Context:
+    def _context(self, model: ir.Model, *, unsafe: bool = False, whole: Context | None = None) -> Context:
         if self.case.target is None:
             raise ValueError("a target is needed")
-        return Context(model, self.case.target, self.sizes, self.fold_limit, self.evaluator, unsafe, declared=self.declared)
+        return Context(model, self.case.target, self.sizes, self.fold_limit, self.evaluator, unsafe, declared=self.declared, whole=whole)
 
     def _examine(self) -> Record:
         case = Case(self.model, self.case.target, replace(self.case.record, findings=()))
@@ -263,7 +263,8 @@ class _Run:
 
     def _rewrite_nodes(self, rule: NodeRule, prover: Prover, allowed: set[str]) -> _Attempt | None:
         """Prove the rewrite of each node on tensors captured around it, then apply the ones that passed to a copy of the model."""
-        matches = [node for node in self.model.graph if self._wants(rule, node, allowed)]
+        whole = self._context(self.model)
+        matches = [node for node in self.model.graph if self._wants(rule, node, allowed, whole)]
         if not matches:
             return None
         unsafe = "unsafe" in allowed
@@ -273,7 +274,7 @@ class _Run:
         for node in matches:
             start = time.perf_counter()
             try:
-                proof = self._prove_node(rule, node, prover, captured, unsafe)
+                proof = self._prove_node(rule, node, prover, captured, unsafe, whole)
             except Refused as refusal:
                 self._give_up(rule, node_place(node), refusal.reason, start)
                 continue
@@ -286,26 +287,34 @@ class _Run:
         candidate = copy_model(self.model)
         changed = [node for position, node in enumerate(candidate.graph) if position in proofs]
         places = tuple(node_place(node) for node in changed)
+        context = self._context(candidate, unsafe=unsafe, whole=whole)
         for node in changed:
-            builder = Builder(candidate, node, rule.code)
-            rule.rewrite(builder, node, self._context(candidate, unsafe=unsafe))
-            builder.remove(node)
-        return _Attempt(candidate, Change(places), _together(proofs.values(), rule.bound))
+            _rewrite(rule, node, context)
+        return _Attempt(candidate, Change(places), _together(proofs.values(), rule))
 
-    def _wants(self, rule: NodeRule, node: ir.Node, allowed: set[str]) -> bool:
-        if node.op_type not in rule.ops or node.domain not in ("", "ai.onnx") or (rule.code, node_place(node)) in self.gave_up:
+    def _wants(self, rule: NodeRule, node: ir.Node, allowed: set[str], whole: Context) -> bool:
+        if operator_name(node) not in rule.ops or (rule.code, node_place(node)) in self.gave_up:
             return False
-        return any(finding.fix in allowed for finding in rule.check(node, self._context(self.model)))
+        if not any(value.uses() or value.is_graph_output() for value in node.outputs):
+            return False  # nobody can tell what it computes
+        return any(finding.fix in allowed for finding in rule.check(node, whole))
 
-    def _prove_node(self, rule: NodeRule, node: ir.Node, prover: Prover, captured: Sequence[dict[str, object]], unsafe: bool) -> Proof:
+    def _prove_node(
+        self, rule: NodeRule, node: ir.Node, prover: Prover, captured: Sequence[dict[str, object]], unsafe: bool, whole: Context
+    ) -> Proof:
         outputs = [value.name or "" for value in node.outputs if value.uses() or value.is_graph_output()]
         before = extract_model(self.model, _boundary(node), outputs)
         after = copy_model(before)
         twin = next(item for item in after.graph if item.op_type == node.op_type and item.outputs[0].name == node.outputs[0].name)
-        builder = Builder(after, twin, rule.code)
-        rule.rewrite(builder, twin, self._context(after, unsafe=unsafe))
-        builder.remove(twin)
-        return prover.prove_piece(before, after, captured, rule.bound)
+        _rewrite(rule, twin, self._context(after, unsafe=unsafe, whole=whole))
+        return prover.prove_piece(before, after, captured, rule.bound, rule.measure)
+
+
+def _rewrite(rule: NodeRule, node: ir.Node, context: Context) -> None:
+    builder = Builder(context.model, node, rule.code)
+    rule.rewrite(builder, node, context)
+    if node.graph is not None:
+        builder.remove(node)
 
 
 def _boundary(node: ir.Node) -> list[str]:
@@ -314,10 +323,11 @@ def _boundary(node: ir.Node) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _together(proofs: Iterable[Proof], bound: float) -> Proof:
+def _together(proofs: Iterable[Proof], rule: NodeRule) -> Proof:
     items = list(proofs)
     comparisons = [Comparison(item.max_abs, item.max_rel, item.cosine, max_scaled=item.max_scaled) for item in items]
-    return proof_of(comparisons, sum(item.cases for item in items), bound)
+    bound = max([rule.bound, *(item.bound for item in items)])
+    return proof_of(comparisons, sum(item.cases for item in items), bound, rule.measure)
 
 
 def _identity(finding: Finding) -> tuple[str, str | None]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import onnx
 import onnx_ir as ir
 
 from ...text import say
-from .schemas import Schema
+from .schemas import Schema, find_schema
 from .step import RULE, Step
 
 
@@ -16,10 +17,12 @@ def function_body(step: Step, form: Schema, version: int) -> onnx.FunctionProto 
     """The body of the operator at ``version`` for this node; None where the schema has none (or none without knowing the dtypes)."""
     node = step.node
     schema: Any = form  # the stubs of ONNX leave its function bodies out
-    if schema.has_function and version in schema.function_opset_versions:
-        body: onnx.FunctionProto = onnx.FunctionProto.FromString(schema.get_function_with_opset_version(version))
-        return body
-    if not schema.has_context_dependent_function or version not in schema.context_dependent_function_opset_versions:
+    written = _written(schema.function_opset_versions, version) if schema.has_function else None
+    if written is not None:
+        body: onnx.FunctionProto = onnx.FunctionProto.FromString(schema.get_function_with_opset_version(written))
+        return body if _means_the_same(body, written, version) else None
+    written = _written(schema.context_dependent_function_opset_versions, version) if schema.has_context_dependent_function else None
+    if written is None:
         return None
     types = []
     for value in node.inputs:
@@ -34,8 +37,20 @@ def function_body(step: Step, form: Schema, version: int) -> onnx.FunctionProto 
                 int(value.type.dtype), [dim if isinstance(dim, int) else dim.value for dim in value.shape]
             )
         types.append(kind.SerializeToString())
-    found = schema.get_context_dependent_function_with_opset_version(version, ir.to_proto(node).SerializeToString(), types)
-    return onnx.FunctionProto.FromString(found) if found else None
+    found = schema.get_context_dependent_function_with_opset_version(written, ir.to_proto(node).SerializeToString(), types)
+    body = onnx.FunctionProto.FromString(found) if found else onnx.FunctionProto()
+    return body if body.node and _means_the_same(body, written, version) else None
+
+
+def _written(versions: Iterable[int], version: int) -> int | None:
+    """The newest version a body was written for that is not above the wanted one."""
+    return max((item for item in versions if item <= version), default=None)
+
+
+def _means_the_same(body: onnx.FunctionProto, written: int, version: int) -> bool:
+    """Whether no operator of a body has another form at the wanted version."""
+    schemas = [(find_schema(node.op_type, written), find_schema(node.op_type, version)) for node in body.node]
+    return all(old is not None and new is not None and old.since_version == new.since_version for old, new in schemas)
 
 
 def expand(step: Step, schema: Schema, version: int) -> bool:

@@ -16,6 +16,7 @@ import onnx_ir as ir
 
 from ...text import Text, say
 from ..edit import Builder, can_take_over
+from ..ranges import Interval, whole
 from ..shapes import constant_of, known_shape, static_shape
 from ..walk import node_place
 from .known import compute
@@ -38,17 +39,24 @@ class Unconvertible(Exception):  # noqa: N818 - a refusal with its reason
         super().__init__(str(self.reason))
 
 
+def unknown_range(value: ir.Value) -> Interval:
+    """All that a tensor of its dtype can hold."""
+    return whole(value.dtype or ir.DataType.FLOAT)
+
+
 class Step(Builder):
     """A node that is about to change.
 
     Attributes:
         node: the node; ``finish`` replaces it.
         version: the opset that the nodes made belong to.
+        range_of: between which numbers the values of a tensor lie, where somebody knows.
     """
 
-    def __init__(self, model: ir.Model, node: ir.Node, names: set[str], version: int, in_function: bool = False) -> None:
-        super().__init__(model, node, RULE, names)
+    def __init__(self, model: ir.Model, node: ir.Node, names: set[str], version: int, in_function: bool = False, rule: str = RULE) -> None:
+        super().__init__(model, node, rule, names)
         self.node, self.version, self.in_function = node, version, in_function
+        self.range_of: Callable[[ir.Value], Interval] = unknown_range
         self._loose: set[ir.Value] = set()
 
     # What the node says

@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""How many of the ONNX standard's node tests Jumar makes ready for a target, with results equal to the standard's.
+
+usage: python benchmarks/coverage.py [--only PATTERN] [--list] [--jobs N] [--write]
+
+Every numeric node test of the installed ``onnx`` goes through ``fix`` with the inputs the standard ships; the rewritten model is run in
+ONNX Runtime and compared with the outputs the standard ships, within the tolerances of ONNX's own test runner (1e-3 relative,
+1e-7 absolute), widened for outputs in half precision to one unit of it. ATC is not run: ``ready`` is Jumar's verdict.
+
+Left out are strings, sequences and optionals as inputs or outputs of the model, ai.onnx.ml, training operators, random operators, and
+types of 8 bits and less that are not int8 or uint8.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import sys
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+
+import jumar
+from jumar import JumarError
+from jumar.graph import Evaluator
+from jumar.proof import FeedSet, Interface
+from jumar.targets import Target, find_target
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGETS = {
+    "Ascend310P3": {"soc": "Ascend310P3", "cann": "8.1.RC1"},
+    "mdc510pro": {"profile": "mdc510pro"},
+}
+ASKED = {"Ascend310P3": 0.90, "mdc510pro": 0.85}
+OUTCOMES = ("ready", "fixed", "warnings", "blocked", "wrong", "unrun", "crash")
+_RANDOM = ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
+_SMALL = ("FLOAT4", "FLOAT8", "INT4", "UINT4", "INT2", "UINT2")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One node test: its model and the arrays the standard ships."""
+
+    name: str
+    proto: onnx.ModelProto
+    data: Sequence[tuple[Sequence[Any], Sequence[Any]]]
+    rtol: float
+    atol: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one node test on one target.
+
+    Attributes:
+        what: ``ready`` (nothing to do), ``fixed`` (ready after the rewrites), ``warnings``, ``blocked``, ``wrong`` (results differ from
+            the standard's), ``unrun`` (ONNX Runtime does not run the rewritten model, so nothing is known of its results).
+        codes: of the findings that remain.
+    """
+
+    name: str
+    op: str
+    target: str
+    what: str
+    codes: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = field(default=())
+
+
+def targets() -> dict[str, Target]:
+    return {name: find_target(**options) for name, options in TARGETS.items()}
+
+
+def numeric_cases(pattern: str = "*") -> dict[str, Case]:
+    """The numeric node tests by name."""
+    from onnx.backend.test.case.node import collect_testcases
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some cases overflow on purpose
+        found = [case for case in collect_testcases(None) if case.model is not None]
+    return {
+        case.name: Case(case.name, case.model, case.data_sets, case.rtol, case.atol)
+        for case in found
+        if fnmatch.fnmatch(case.name, f"*{pattern}*") and _is_numeric(case.model)
+    }
+
+
+def operator_of(proto: onnx.ModelProto) -> str:
+    """The operator a node test is about: its name says it where its function body is spelled out."""
+    return next((node.op_type for node in proto.graph.node if node.op_type != "Constant"), "Constant")
+
+
+def _is_numeric(proto: onnx.ModelProto) -> bool:
+    nodes = [node for graph in _graphs(proto.graph) for node in graph.node]
+    if any(node.domain not in ("", "ai.onnx") for node in nodes) or any(node.op_type in _RANDOM for node in nodes):
+        return False
+    if any(attribute.name == "training_mode" and attribute.i for node in nodes for attribute in node.attribute):
+        return False
+    ports = [*proto.graph.input, *proto.graph.output]
+    if any(port.type.WhichOneof("value") != "tensor_type" for port in ports):
+        return False
+    used = {onnx.TensorProto.DataType.Name(port.type.tensor_type.elem_type) for port in ports}
+    used |= {
+        onnx.TensorProto.DataType.Name(attribute.i) for node in nodes for attribute in node.attribute if attribute.name in ("to", "dtype")
+    }
+    return not any(name == "STRING" or "COMPLEX" in name or name.startswith(_SMALL) for name in used)
+
+
+def _graphs(graph: onnx.GraphProto) -> Iterable[onnx.GraphProto]:
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from _graphs(attribute.g)
+
+
+def examine(case: Case, name: str, target: Target, evaluator: Evaluator) -> Outcome:
+    """Fix one node test for one target and compare with the standard."""
+    model = ir.from_proto(case.proto)
+    inputs = [value.name or "" for value in model.graph.inputs]
+    feeds = [dict(zip(inputs, map(np.asarray, given), strict=False)) for given, _ in case.data]
+    op = operator_of(case.proto)
+    try:
+        result = jumar.fix(model, target=target, feeds=FeedSet(tuple(feeds), "user"), evaluator=evaluator)
+    except JumarError as error:
+        return Outcome(case.name, op, name, "blocked", ("refused",), (str(error),))
+    record = result.record
+    codes = tuple(sorted({finding.code for finding in record.findings if finding.severity != "info"}))
+    reasons = tuple(
+        f"{step.code}: {step.proof.reason}" for step in record.steps if step.status == "rolled-back" and step.proof and step.proof.reason
+    )
+    applied = any(step.status == "applied" for step in record.steps)
+    interface = Interface.of(model).changed(record.interface or {})
+    try:
+        same = all(
+            _equal(case, result.model, interface, feed, wanted, evaluator) for feed, (_, wanted) in zip(feeds, case.data, strict=True)
+        )
+    except JumarError as error:
+        if applied or record.verdict != "blocked":
+            what = "unrun" if record.verdict != "blocked" else "blocked"
+            return Outcome(case.name, op, name, what, codes, (str(error), *reasons))
+        same = True  # ONNX Runtime does not run the original, and nothing was changed
+    what = record.verdict if record.verdict != "ready" else ("fixed" if applied else "ready")
+    if not same and (applied or record.verdict != "blocked"):
+        what = "wrong" if applied else "unrun"
+    return Outcome(case.name, op, name, what, codes, reasons)
+
+
+def _equal(case: Case, model: ir.Model, interface: Interface, feed: Mapping[str, Any], wanted: Sequence[Any], evaluator: Evaluator) -> bool:
+    found = interface.to_caller(evaluator.run(model, interface.to_model(feed)))
+    for original, expected in zip(interface.outputs, wanted, strict=True):
+        one, other = np.asarray(found[original]), np.asarray(expected)
+        if one.shape != other.shape or one.dtype != other.dtype:
+            return False
+        rtol = (
+            case.rtol
+            if one.dtype.itemsize > 2 or one.dtype.kind not in "fV"
+            else max(case.rtol, 2.0**-7 if one.dtype.name == "bfloat16" else 2.0**-9)
+        )
+        if one.dtype.kind in "fV":
+            one, other = one.astype(np.float64), other.astype(np.float64)
+        if not np.allclose(one, other, rtol=rtol, atol=case.atol, equal_nan=True):
+            return False
+    return True
+
+
+def _work(names: Sequence[str], pattern: str, chosen: Sequence[str]) -> list[Outcome]:
+    cases, where = numeric_cases(pattern), targets()
+    with Evaluator(timeout=60) as evaluator:
+        found = []
+        for name in names:
+            for target in chosen:
+                try:
+                    found.append(examine(cases[name], target, where[target], evaluator))
+                except Exception as error:  # a crash of Jumar is a result too
+                    found.append(Outcome(name, operator_of(cases[name].proto), target, "crash", (), (repr(error),)))
+        return found
+
+
+def sweep(pattern: str = "*", jobs: int = 2, chosen: Sequence[str] = tuple(TARGETS)) -> list[Outcome]:
+    """All numeric node tests on all targets, in ``jobs`` processes."""
+    names = sorted(numeric_cases(pattern))
+    parts = [names[start::jobs] for start in range(jobs)]
+    with ProcessPoolExecutor(jobs) as pool:
+        found = [item for part in pool.map(_work, parts, [pattern] * jobs, [chosen] * jobs) for item in part]
+    return sorted(found, key=lambda item: (item.target, item.op, item.name))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="*", help="part of the names of node tests")
+    parser.add_argument("--target", action="append", choices=list(TARGETS))
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--list", action="store_true", help="print every test that does not end ready")
+    options = parser.parse_args()
+    chosen = options.target or list(TARGETS)
+    found = sweep(options.only, options.jobs, chosen)
+    for name in chosen:
+        mine = [item for item in found if item.target == name]
+        counts = Counter(item.what for item in mine)
+        good = counts["ready"] + counts["fixed"]
+        print(f"\n{name}: {good} of {len(mine)} ready = {good / max(len(mine), 1):.1%} (asked {ASKED[name]:.0%}); {dict(counts)}")
+        by_op: dict[str, Counter[str]] = defaultdict(Counter)
+        for item in mine:
+            by_op[item.op][item.what] += 1
+        for op, row in sorted(by_op.items()):
+            if set(row) - {"ready", "fixed"}:
+                print(f"  {op:28s} {dict(row)}")
+        if options.list:
+            for item in mine:
+                if item.what not in ("ready", "fixed"):
+                    print(f"    {item.what:9s} {item.op:24s} {item.name:60s} {' '.join(item.codes)} | {' ; '.join(item.reasons)[:200]}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,180 @@
+"""Rules that write an operator out with others which the target takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import onnx_ir as ir
+
+from ..case import Finding, Measure, Severity
+from ..graph import Builder, used_names
+from ..graph.expansions import Expansion, expansions_of, load_expansions, miniature
+from ..graph.opset.schemas import find_schema
+from ..graph.opset.step import Step, Unconvertible
+from ..targets import SEVERITY_ORDER, TAKEN, Status, Support
+from ..text import Text, say
+from .base import Context, NodeRule, Refused, operator_name
+
+_DEPTH = 5
+"""How often what an expansion makes is expanded again."""
+_GOOD, _SLOW, _BAD = range(3)
+_ERRORS = frozenset(
+    (
+        Status.NO_PARSER,
+        Status.NO_PARSER_AT_OPSET,
+        Status.LIMIT_VIOLATED,
+        Status.ATTRIBUTE_IGNORED,
+        Status.NO_KERNEL,
+        Status.DTYPE_NOT_TAKEN,
+    )
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of trying an expansion.
+
+    Attributes:
+        expansion: the one to make; None if none helps.
+        made: the operators in its place.
+        reason: why nothing helps.
+    """
+
+    expansion: Expansion | None
+    made: tuple[str, ...] = ()
+    reason: Text | None = None
+    grade: int = _BAD
+
+
+def grade_of(answers: tuple[Support, ...]) -> int:
+    """How bad the answers on a node are: it runs on the AI Core (or needs no kernel), it may run, it does not."""
+    worst = min((answer.status for answer in answers), key=SEVERITY_ORDER.__getitem__)
+    return _GOOD if worst in TAKEN else (_BAD if worst in _ERRORS else _SLOW)
+
+
+def try_expansions(node: ir.Node, ctx: Context, rule: str, depth: int = 0) -> Outcome:
+    """The first expansion all of whose nodes the target takes, or else the best one that is better than the node as it is."""
+    load_expansions()
+    best = Outcome(None, grade=grade_of(ctx.judge(node)) if depth == 0 else _BAD)
+    reasons: list[Text] = []
+    for expansion in expansions_of(operator_name(node)):
+        model = miniature(ctx.model, node)
+        twin = model.graph[0]
+        try:
+            made = _expand(model, twin, ctx, rule, expansion, depth)
+        except Unconvertible as refusal:
+            reasons.append(refusal.bare)
+            continue
+        grade = max((grade_of(ctx.judge(item)) for item in made), default=_GOOD)
+        names = tuple(sorted({operator_name(item) for item in made}))
+        if grade == _GOOD:
+            return Outcome(expansion, names, None, grade)
+        if grade < best.grade:
+            best = Outcome(expansion, names, None, grade)
+        else:
+            poor = sorted({operator_name(item) for item in made if grade_of(ctx.judge(item)) == grade})
+            reasons.append(
+                say("written out it needs {ops}, which fare no better", "展开后需要 {ops}，其支持情况并不更好", ops=", ".join(poor))
+            )
+    if best.expansion is not None:
+        return best
+    return Outcome(None, (), reasons[0] if reasons else say("no expansion of it is known", "没有已知的展开方式"), best.grade)
+
+
+def _expand(model: ir.Model, node: ir.Node, ctx: Context, rule: str, expansion: Expansion, depth: int = 0) -> list[ir.Node]:
+    """Expand a node of ``model`` in place, and again what it made as far as that helps. Returns the nodes now there."""
+    version = ctx.opset
+    step = Step(model, node, used_names(model), version, rule=rule)
+    step.range_of = ctx.range_of
+    schema = find_schema(node.op_type, version) if node.domain in ("", "ai.onnx") else None
+    if schema is not None:
+        step.source = schema
+    expansion(step)
+    made = [item for item in step.made if item.graph is not None]
+    if depth >= _DEPTH:
+        return made
+    final: list[ir.Node] = []
+    for item in made:
+        if grade_of(ctx.judge(item)) == _GOOD or not expansions_of(operator_name(item)):
+            final.append(item)
+            continue
+        again = try_expansions(item, ctx, rule, depth + 1)
+        final += [item] if again.expansion is None else _expand(model, item, ctx, rule, again.expansion, depth + 1)
+    return final
+
+
+class ExpansionRule(NodeRule):
+    """An operator that the target refuses, runs on the AI CPU or may not take, and that can be said with others.
+
+    ``ops`` names the operators (those of other domains as ``domain::Operator``); what they become is in :mod:`jumar.graph.expansions`.
+    """
+
+    covers_support = True
+    safety = "safe"
+    phase = 70
+    bound = 1e-5
+    measure: ClassVar[Measure] = "max_scaled"
+
+    def troubles(self, node: ir.Node, ctx: Context) -> tuple[Support, ...]:
+        """The answers that make a finding; a rule may say that some do not."""
+        return tuple(answer for answer in ctx.judge(node) if answer.status not in TAKEN)
+
+    def check(self, node: ir.Node, ctx: Context) -> Iterator[Finding]:
+        troubles = self.troubles(node, ctx)
+        if not troubles:
+            return
+        outcome = self.outcome(node, ctx)
+        decisive = min(troubles, key=lambda answer: SEVERITY_ORDER[answer.status])
+        severity: Severity = "error" if decisive.status in _ERRORS else "warning"
+        yield self.finding(
+            say("`{node}`: {op} on {soc}: {reason}", "`{node}`：{op}（{soc}）：{reason}", node=node.name or node.op_type, op=operator_name(node),
+                soc=ctx.target.soc.name, reason=decisive.reason or words(decisive.status)),
+            words(decisive.status),
+            say("write it as {ops}", "用 {ops} 写出", ops=", ".join(outcome.made) or "its operand")
+            if outcome.expansion is not None
+            else say("not rewritten: {reason}", "未改写：{reason}", reason=outcome.reason or say("", "")),
+            node=node,
+            severity=severity,
+            fix="none" if outcome.expansion is None else "safe" if self.safety == "safe" else "unsafe",
+            evidence=decisive.evidence,
+        )  # fmt: skip
+
+    def outcome(self, node: ir.Node, ctx: Context) -> Outcome:
+        """What trying the expansions gives, remembered for the node."""
+        key = (self.code, node)
+        if key not in ctx.tried:
+            ctx.tried[key] = try_expansions(node, ctx, self.code)
+        found = ctx.tried[key]
+        assert isinstance(found, Outcome)
+        return found
+
+    def rewrite(self, builder: Builder, node: ir.Node, ctx: Context) -> None:
+        outcome = self.outcome(node, ctx)
+        if outcome.expansion is None:
+            raise Refused(outcome.reason or say("no expansion of it is known", "没有已知的展开方式"))
+        try:
+            _expand(ctx.model, node, ctx, self.code, outcome.expansion)
+        except Unconvertible as refusal:
+            raise Refused(refusal.bare) from refusal
+
+
+def words(status: Status) -> Text:
+    """What an answer means, in a few words."""
+    return _WORDS[status]
+
+
+_WORDS = {
+    Status.NO_PARSER: say("no parser of it is known", "没有已知的解析器"),
+    Status.NO_PARSER_AT_OPSET: say("no parser is registered at this opset", "该 opset 没有注册解析器"),
+    Status.LIMIT_VIOLATED: say("a documented limit is violated", "违反文档规定的限制"),
+    Status.ATTRIBUTE_IGNORED: say("an attribute is never read", "有属性从不被读取"),
+    Status.NO_KERNEL: say("it has no kernel", "没有算子实现"),
+    Status.DTYPE_NOT_TAKEN: say("no kernel takes the dtype", "没有算子实现支持该数据类型"),
+    Status.UNKNOWN: say("whether it is taken is not known", "是否支持未知"),
+    Status.LIMIT_UNPROVEN: say("a limit is not proven to hold", "无法证明满足限制"),
+    Status.LIMIT_UNJUDGED: say("a limit cannot be judged", "无法判断是否满足限制"),
+    Status.NEEDS_CONSTANT: say("an operand must be constant", "某个操作数必须是常量"),
+    Status.AICPU_ONLY: say("it works but is slow: every call leaves the AI Core", "可以运行但很慢：每次调用都要离开 AI Core"),
+}
