@@ -7,6 +7,11 @@ Every numeric node test of the installed ``onnx`` goes through ``fix`` with the 
 ONNX Runtime and compared with the outputs the standard ships, within the tolerances of ONNX's own test runner (1e-3 relative,
 1e-7 absolute), widened for outputs in half precision to one unit of it. ATC is not run: ``ready`` is Jumar's verdict.
 
+A node test has everything as an input of the model: also axes, shapes and K, which an export stores as weights, and which a target that
+fixes shapes when it compiles cannot take. So each test is run in two forms: *as shipped*, and *told*, as a user tells with ``--set-const``
+and ``--range``: operands that the standard calls axes, shape, k and so on (:data:`DECIDING`) are bound to their values, and other integer
+inputs are declared to hold what the test gives them. Both figures are printed.
+
 Left out are strings, sequences and optionals as inputs or outputs of the model, ai.onnx.ml, training operators, random operators, and
 types of 8 bits and less that are not int8 or uint8.
 """
@@ -30,7 +35,7 @@ import onnx_ir as ir
 
 import jumar
 from jumar import JumarError
-from jumar.graph import Evaluator
+from jumar.graph import Evaluator, model_opset
 from jumar.proof import FeedSet, Interface
 from jumar.targets import Target, find_target
 
@@ -40,6 +45,13 @@ TARGETS = {
     "mdc510pro": {"profile": "mdc510pro"},
 }
 ASKED = {"Ascend310P3": 0.90, "mdc510pro": 0.85}
+FORMS = ("told", "shipped")
+DECIDING = frozenset(
+    "axes axis shape k repeats pads starts ends steps sizes scales roi split depth output_shape image_shape block_shape target_shape start "
+    "limit delta M cond trip_count max_trip_count max_output_boxes_per_class iou_threshold score_threshold size dft_length frame_step "
+    "frame_length ratio training_mode num_mel_bins sample_rate lower_edge_hertz upper_edge_hertz repeat output_size position".split()
+)
+"""Names the ONNX standard gives to operands that decide a shape, an axis or which branch is taken."""
 OUTCOMES = ("ready", "fixed", "warnings", "blocked", "wrong", "unrun", "crash")
 _RANDOM = ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
 _SMALL = ("FLOAT4", "FLOAT8", "INT4", "UINT4", "INT2", "UINT2")
@@ -69,6 +81,7 @@ class Outcome:
     name: str
     op: str
     target: str
+    form: str
     what: str
     codes: tuple[str, ...] = ()
     reasons: tuple[str, ...] = field(default=())
@@ -121,16 +134,44 @@ def _graphs(graph: onnx.GraphProto) -> Iterable[onnx.GraphProto]:
                 yield from _graphs(attribute.g)
 
 
-def examine(case: Case, name: str, target: Target, evaluator: Evaluator) -> Outcome:
+def deciding(model: ir.Model) -> set[str]:
+    """Inputs of the model that decide a shape: by their own name, or by what the operator that reads them calls them."""
+    found = set()
+    for value in model.graph.inputs:
+        names = {value.name}
+        for node, index in value.uses():
+            schema = onnx.defs.get_schema(node.op_type, model_opset(model), node.domain)
+            formal = schema.inputs[min(index, len(schema.inputs) - 1)].name
+            names.add(formal)
+        if names & DECIDING:
+            found.add(value.name or "")
+    return found
+
+
+def told(model: ir.Model, feeds: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], dict[str, tuple[int, int]]]:
+    """What a user knows of a node test: operands that always have one value, and the ranges of the other integers."""
+    decide = {name for name in deciding(model) if all(np.array_equal(feed[name], feeds[0][name]) for feed in feeds if name in feed)}
+    constants = {name: feeds[0][name] for name in decide if name in feeds[0]}
+    ranges = {}
+    for value in model.graph.inputs:
+        arrays = [feed[value.name] for feed in feeds if value.name in feed]
+        if value.name not in constants and arrays and all(array.dtype.kind in "iu" and array.size for array in arrays):
+            ranges[value.name or ""] = (min(int(array.min()) for array in arrays), max(int(array.max()) for array in arrays))
+    return constants, ranges
+
+
+def examine(case: Case, name: str, target: Target, form: str, evaluator: Evaluator) -> Outcome:
     """Fix one node test for one target and compare with the standard."""
     model = ir.from_proto(case.proto)
     inputs = [value.name or "" for value in model.graph.inputs]
     feeds = [dict(zip(inputs, map(np.asarray, given), strict=False)) for given, _ in case.data]
     op = operator_of(case.proto)
+    constants, ranges = told(model, feeds) if form == "told" else ({}, {})
+    given = FeedSet(tuple({key: array for key, array in feed.items() if key not in constants} for feed in feeds), "user")
     try:
-        result = jumar.fix(model, target=target, feeds=FeedSet(tuple(feeds), "user"), evaluator=evaluator)
+        result = jumar.fix(model, target=target, feeds=given, constants=constants, ranges=ranges, evaluator=evaluator)
     except JumarError as error:
-        return Outcome(case.name, op, name, "blocked", ("refused",), (str(error),))
+        return Outcome(case.name, op, name, form, "blocked", ("refused",), (str(error),))
     record = result.record
     codes = tuple(sorted({finding.code for finding in record.findings if finding.severity != "info"}))
     reasons = tuple(
@@ -145,12 +186,12 @@ def examine(case: Case, name: str, target: Target, evaluator: Evaluator) -> Outc
     except JumarError as error:
         if applied or record.verdict != "blocked":
             what = "unrun" if record.verdict != "blocked" else "blocked"
-            return Outcome(case.name, op, name, what, codes, (str(error), *reasons))
+            return Outcome(case.name, op, name, form, what, codes, (str(error), *reasons))
         same = True  # ONNX Runtime does not run the original, and nothing was changed
     what = record.verdict if record.verdict != "ready" else ("fixed" if applied else "ready")
     if not same and (applied or record.verdict != "blocked"):
         what = "wrong" if applied else "unrun"
-    return Outcome(case.name, op, name, what, codes, reasons)
+    return Outcome(case.name, op, name, form, what, codes, reasons)
 
 
 def _equal(case: Case, model: ir.Model, interface: Interface, feed: Mapping[str, Any], wanted: Sequence[Any], evaluator: Evaluator) -> bool:
@@ -171,53 +212,60 @@ def _equal(case: Case, model: ir.Model, interface: Interface, feed: Mapping[str,
     return True
 
 
-def _work(names: Sequence[str], pattern: str, chosen: Sequence[str]) -> list[Outcome]:
+def _work(names: Sequence[str], pattern: str, chosen: Sequence[str], forms: Sequence[str]) -> list[Outcome]:
     cases, where = numeric_cases(pattern), targets()
     with Evaluator(timeout=60) as evaluator:
-        found = []
-        for name in names:
-            for target in chosen:
-                try:
-                    found.append(examine(cases[name], target, where[target], evaluator))
-                except Exception as error:  # a crash of Jumar is a result too
-                    found.append(Outcome(name, operator_of(cases[name].proto), target, "crash", (), (repr(error),)))
-        return found
+        return [attempt(cases[name], target, where[target], form, evaluator) for name in names for target in chosen for form in forms]
 
 
-def sweep(pattern: str = "*", jobs: int = 2, chosen: Sequence[str] = tuple(TARGETS)) -> list[Outcome]:
+def attempt(case: Case, name: str, target: Target, form: str, evaluator: Evaluator) -> Outcome:
+    """:func:`examine`, with a crash of Jumar as a result too."""
+    try:
+        return examine(case, name, target, form, evaluator)
+    except Exception as error:
+        return Outcome(case.name, operator_of(case.proto), name, form, "crash", (), (repr(error),))
+
+
+def sweep(pattern: str = "*", jobs: int = 2, chosen: Sequence[str] = tuple(TARGETS), forms: Sequence[str] = FORMS) -> list[Outcome]:
     """All numeric node tests on all targets, in ``jobs`` processes."""
     names = sorted(numeric_cases(pattern))
     parts = [names[start::jobs] for start in range(jobs)]
     with ProcessPoolExecutor(jobs) as pool:
-        found = [item for part in pool.map(_work, parts, [pattern] * jobs, [chosen] * jobs) for item in part]
-    return sorted(found, key=lambda item: (item.target, item.op, item.name))
+        found = [item for part in pool.map(_work, parts, [pattern] * jobs, [chosen] * jobs, [forms] * jobs) for item in part]
+    return sorted(found, key=lambda item: (item.target, item.form, item.op, item.name))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="*", help="part of the names of node tests")
     parser.add_argument("--target", action="append", choices=list(TARGETS))
+    parser.add_argument("--form", action="append", choices=list(FORMS))
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--list", action="store_true", help="print every test that does not end ready")
     options = parser.parse_args()
-    chosen = options.target or list(TARGETS)
-    found = sweep(options.only, options.jobs, chosen)
+    chosen, forms = options.target or list(TARGETS), options.form or list(FORMS)
+    found = sweep(options.only, options.jobs, chosen, forms)
     for name in chosen:
-        mine = [item for item in found if item.target == name]
-        counts = Counter(item.what for item in mine)
-        good = counts["ready"] + counts["fixed"]
-        print(f"\n{name}: {good} of {len(mine)} ready = {good / max(len(mine), 1):.1%} (asked {ASKED[name]:.0%}); {dict(counts)}")
-        by_op: dict[str, Counter[str]] = defaultdict(Counter)
-        for item in mine:
-            by_op[item.op][item.what] += 1
-        for op, row in sorted(by_op.items()):
-            if set(row) - {"ready", "fixed"}:
-                print(f"  {op:28s} {dict(row)}")
-        if options.list:
-            for item in mine:
-                if item.what not in ("ready", "fixed"):
-                    print(f"    {item.what:9s} {item.op:24s} {item.name:60s} {' '.join(item.codes)} | {' ; '.join(item.reasons)[:200]}")
+        for form in forms:
+            show([item for item in found if item.target == name and item.form == form], name, form, options.list)
     return 0
+
+
+def show(mine: Sequence[Outcome], name: str, form: str, everything: bool) -> None:
+    """Print the figures of one target and form."""
+    counts = Counter(item.what for item in mine)
+    good = counts["ready"] + counts["fixed"]
+    share = good / max(len(mine), 1)
+    print(f"\n{name}, {form}: {good} of {len(mine)} ready = {share:.1%} (asked {ASKED[name]:.0%}); {dict(counts)}")
+    by_op: dict[str, Counter[str]] = defaultdict(Counter)
+    for item in mine:
+        by_op[item.op][item.what] += 1
+    for op, row in sorted(by_op.items()):
+        if set(row) - {"ready", "fixed"}:
+            print(f"  {op:28s} {dict(row)}")
+    for item in mine if everything else ():
+        if item.what not in ("ready", "fixed"):
+            print(f"    {item.what:9s} {item.op:24s} {item.name:60s} {' '.join(item.codes)} | {' ; '.join(item.reasons)[:200]}")
 
 
 if __name__ == "__main__":

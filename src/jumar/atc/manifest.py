@@ -84,5 +84,5 @@ def _told(steps: Sequence[Step], key: str) -> list[dict[str, Any]]:
     return [
         {"code": step.code, "step": step.name, key: step.options[key]}
         for step in steps
-        if step.status == "applied" and step.options.get(key)
+        if step.status != "rolled-back" and step.options.get(key)
     ]

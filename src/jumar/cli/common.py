@@ -160,6 +160,14 @@ ShapeOption = Annotated[
 SelectOption = Annotated[
     str | None, typer.Option("--select", metavar="CODES", help=text("only these rules, comma-separated", "只使用这些规则，以逗号分隔"))
 ]
+SetConstOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set-const",
+        metavar="NAME=VALUE",
+        help=text("make an input a weight with this value (repeatable)", "把输入变为取此值的权重（可重复）"),
+    ),
+]
 UnsafeOption = Annotated[
     str | None, typer.Option("--unsafe", metavar="CODES", help=text("accept these rules' assumptions", "接受这些规则的前提"))
 ]

@@ -14,6 +14,7 @@ from .common import (
     OpsetMaxOption,
     Output,
     SelectOption,
+    SetConstOption,
     ShapeOption,
     SocOption,
     TargetOption,
@@ -45,13 +46,14 @@ def command(
             help=text("least and largest value of an integer input (repeatable)", "整数输入的最小值和最大值（可重复）"),
         ),
     ] = None,
+    set_const: SetConstOption = None,
     select: SelectOption = None,
     unsafe: UnsafeOption = None,
     feeds: FeedsOption = None,
     fold_limit: FoldLimitOption = None,
 ) -> None:
     from ..graph.fold import DEFAULT_FOLD_LIMIT
-    from ..verbs.common import parse_ranges, parse_shapes
+    from ..verbs.common import parse_constants, parse_ranges, parse_shapes
     from ..verbs.fix import fix
 
     with output.progress() as progress:
@@ -63,6 +65,7 @@ def command(
             opset_max=opset_max,
             shapes=parse_shapes(shape or []),
             ranges=parse_ranges(range_ or []),
+            constants=parse_constants(set_const or []),
             select=codes(select),
             unsafe=codes(unsafe) or (),
             feeds=feeds,

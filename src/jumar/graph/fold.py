@@ -241,7 +241,7 @@ def make_constant(graph: ir.Graph, value: ir.Value, array: object, allows: Wante
     if (value.is_graph_output() and node.op_type == "Identity") or not allows(name):
         return []
     if value.is_graph_output():
-        weight = _initializer(graph, f"{name}__constant", array)
+        weight = _initializer(graph, _unused_name(graph, f"{name}__constant"), array)
         copy = ir.node("Identity", [weight], outputs=[ir.Value(name=f"{name}__new", type=value.type, shape=value.shape)], name=node.name)
         graph.insert_before(node, [copy])
         value.replace_all_uses_with(copy.outputs[0], replace_graph_outputs=True)
@@ -252,6 +252,15 @@ def make_constant(graph: ir.Graph, value: ir.Value, array: object, allows: Wante
         value.replace_all_uses_with(_initializer(graph, name, array))
     _remove_unused([node])
     return [name]
+
+
+def _unused_name(graph: ir.Graph, name: str) -> str:
+    """The name, or a longer one that no tensor of the graph or of its bodies has: the node may have been folded before."""
+    names = {value.name for each in (graph, *graph.subgraphs()) for node in each for value in node.outputs}
+    names.update(value.name for each in (graph, *graph.subgraphs()) for value in (*each.inputs, *each.initializers.values()))
+    while name in names:
+        name += "_"
+    return name
 
 
 def _remove_unused(nodes: list[ir.Node]) -> None:

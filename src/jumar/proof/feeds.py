@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,8 +54,11 @@ class FeedSet:
     outputs: tuple[dict[str, Any], ...] = field(default=(), repr=False, compare=False)
 
 
-def load_feeds(path: str | Path, model: ir.Model) -> FeedSet:
+def load_feeds(path: str | Path, model: ir.Model, unused: Collection[str] = ()) -> FeedSet:
     """Read ``--feeds F.npz`` and check it against the model's inputs. Pickled arrays are refused.
+
+    Args:
+        unused: names that may be there without being inputs.
 
     Raises:
         UsageError: unreadable file, wrong names, ranks or dtypes.
@@ -67,7 +70,7 @@ def load_feeds(path: str | Path, model: ir.Model) -> FeedSet:
         with zipfile.ZipFile(path):  # a lone .npy has no names
             pass
         with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+            arrays = {name: archive[name] for name in archive.files if name not in unused}
     except Exception as error:  # numpy, zipfile, zlib and tokenize each have their own words for a broken archive
         raise UsageError(
             say(

@@ -20,11 +20,18 @@ from ..text import say
 
 @dataclass(frozen=True)
 class Port:
-    """One input or output: its present name, and the dtype outside and inside."""
+    """One input or output: its present name, and the dtype outside and inside.
+
+    Attributes:
+        scalar: True where it is a scalar outside and has the shape [1] inside.
+        constant: the elements of an input that became a weight, and is no input any more.
+    """
 
     name: str
     outside: str
     inside: str
+    scalar: bool = False
+    constant: tuple[int | float | bool, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,9 @@ class Interface:
             followed = {}
             for original, port in ports.items():
                 change = changes.get(port.name)
-                followed[original] = port if change is None else replace(port, name=change.name, inside=change.inside)
+                if change is not None and port.constant is None:
+                    port = replace(change, outside=port.outside, scalar=port.scalar or change.scalar)
+                followed[original] = port
             return followed
 
         return Interface(follow(self.inputs, inputs), follow(self.outputs, outputs))
@@ -60,38 +69,68 @@ class Interface:
         """The caller's arrays as the rewritten model wants them.
 
         Raises:
-            UsageError: an integer does not fit the narrower dtype.
+            UsageError: an integer does not fit the narrower dtype, or an input that became a weight is given another value.
         """
-        return {port.name: _cast(feeds[original], port.inside, original) for original, port in self.inputs.items() if original in feeds}
+        wanted = {}
+        for original, port in self.inputs.items():
+            if original not in feeds:
+                continue
+            if port.constant is not None:
+                _check_constant(feeds[original], port.constant, original)
+                continue
+            array = _cast(feeds[original], port.inside, original)
+            wanted[port.name] = np.reshape(array, (1,)) if port.scalar else array
+        return wanted
 
     def to_caller(self, outputs: Mapping[str, Any]) -> dict[str, Any]:
         """The rewritten model's outputs as the caller knows them."""
-        return {
-            original: _cast(outputs[port.name], port.outside, original) for original, port in self.outputs.items() if port.name in outputs
-        }
+        found = {}
+        for original, port in self.outputs.items():
+            if port.name in outputs:
+                array = _cast(outputs[port.name], port.outside, original)
+                found[original] = np.reshape(array, ()) if port.scalar and np.size(array) == 1 else array
+        return found
 
     def changed(self, record: Mapping[str, Any]) -> Interface:
         """This identity with the changes that :meth:`to_dict` recorded.
 
         ``self`` must be the interface of the original model.
         """
-        inputs, outputs = (
-            {item["original"]: Port(item["name"], item["original_dtype"], item["dtype"]) for item in record.get(key, ())}
-            for key in ("inputs", "outputs")
-        )
+        inputs, outputs = ({item["original"]: _port(item) for item in record.get(key, ())} for key in ("inputs", "outputs"))
         return Interface({**self.inputs, **inputs}, {**self.outputs, **outputs})
 
     def to_dict(self) -> dict[str, Any]:
         """Only what changed, for the manifest."""
 
-        def changed(ports: Mapping[str, Port]) -> list[dict[str, str]]:
+        def changed(ports: Mapping[str, Port]) -> list[dict[str, Any]]:
             return [
                 {"original": original, "name": port.name, "original_dtype": port.outside, "dtype": port.inside}
+                | ({"original_shape": [], "shape": [1]} if port.scalar else {})
+                | ({} if port.constant is None else {"constant": list(port.constant)})
                 for original, port in ports.items()
-                if original != port.name or port.outside != port.inside
+                if original != port.name or port.outside != port.inside or port.scalar or port.constant is not None
             ]
 
         return {"inputs": changed(self.inputs), "outputs": changed(self.outputs)}
+
+
+def _port(item: Mapping[str, Any]) -> Port:
+    constant = item.get("constant")
+    scalar = item.get("original_shape") == [] and item.get("shape") == [1]
+    return Port(item["name"], item["original_dtype"], item["dtype"], scalar, None if constant is None else tuple(constant))
+
+
+def _check_constant(array: Any, constant: tuple[int | float | bool, ...], name: str) -> None:
+    if not np.array_equal(np.asarray(array).reshape(-1), np.asarray(constant), equal_nan=np.asarray(constant).dtype.kind == "f"):
+        raise UsageError(
+            say("`{name}` is {found}", "`{name}` 为 {found}", name=name, found=str(np.asarray(array).tolist())[:80]),
+            say(
+                "expected {constant}, the value the model was fixed to",
+                "应为模型所固定的取值 {constant}",
+                constant=str(list(constant))[:80],
+            ),
+            say("leave it out, or fix the model for the other value", "请省略该输入，或按另一取值重新修复模型"),
+        )
 
 
 def _cast(array: Any, dtype: str, name: str) -> Any:

@@ -8,7 +8,7 @@ from html import escape
 
 from ..case import Finding, Record
 from ..text import Lang, say
-from .words import FIXES, HEADINGS, SEVERITIES, STATUS, command_of, grouped, outputs_table, proof_text, rewrites, verdict_text
+from .words import FIXES, HEADINGS, SEVERITIES, STATUS, command_of, grouped, new_port, outputs_table, proof_text, rewrites, verdict_text
 
 _STYLE = """
 body{font:15px/1.5 system-ui,"Noto Sans CJK SC","Microsoft YaHei",sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#1b1f24;background:#fff}
@@ -104,12 +104,12 @@ def _steps(record: Record, lang: Lang) -> list[str]:
 def _ends(record: Record, lang: Lang) -> list[str]:
     parts = []
     changed = [
-        [escape(str(item[key])) for key in ("original", "original_dtype", "name", "dtype")]
+        [escape(item["original"]), escape(item["original_dtype"]), escape(new_port(item))]
         for side in ("inputs", "outputs")
         for item in record.interface.get(side, ())
     ]
     if changed:
-        parts += [_heading("interface", lang), _table(["", "dtype", "&rarr;", "dtype"], changed)]
+        parts += [_heading("interface", lang), _table(["", "dtype", "&rarr;"], changed)]
     command = command_of(record)
     if command:
         parts += [_heading("command", lang), f"<pre>{escape(shlex.join(command))}</pre>"]

@@ -11,7 +11,7 @@ from rich.text import Text as Line
 
 from ..case import Finding, Record
 from ..text import Lang, say, visible
-from .words import FIXES, HEADINGS, SEVERITIES, STATUS, command_of, grouped, outputs_table, proof_text, rewrites, verdict_text
+from .words import FIXES, HEADINGS, SEVERITIES, STATUS, command_of, grouped, new_port, outputs_table, proof_text, rewrites, verdict_text
 
 _COLOURS = {"error": "red", "warning": "yellow", "info": "blue", "ready": "green", "warnings": "yellow", "blocked": "red"}
 
@@ -106,7 +106,7 @@ def _ends(record: Record, lang: Lang) -> Iterator[Line]:
     if changed:
         yield _heading("interface", lang)
         for item in changed:
-            yield Line(f"  {item['original']} ({item['original_dtype']}) -> {item['name']} ({item['dtype']})")
+            yield Line(f"  {item['original']} ({item['original_dtype']}) -> {new_port(item)}")
     command = command_of(record)
     if command:
         yield _heading("command", lang)

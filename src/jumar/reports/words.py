@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ..case import Finding, Proof, Record, Step
 from ..text import Lang, Text, say
@@ -30,6 +31,15 @@ _MACHINE_VERDICTS = {
     "warnings": say("this machine may fail where listed", "本机在所列之处可能出错"),
     "blocked": say("this machine will fail until what is listed is mended", "修复所列问题之前，本机会出错"),
 }
+
+
+def new_port(item: Mapping[str, Any]) -> str:
+    """What an input or output of ``Record.interface`` became."""
+    if "constant" in item:
+        values = ", ".join(map(str, item["constant"][:8])) + (", ..." if len(item["constant"]) > 8 else "")
+        return f"[{values}]"
+    shape = " [] -> [1]" if "shape" in item else ""
+    return f"{item['name']} ({item['dtype']}{shape})"
 
 
 def verdict_text(record: Record) -> Text:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import onnx_ir as ir
 
@@ -74,6 +75,42 @@ def parse_ranges(texts: Sequence[str]) -> dict[str, tuple[int, int]]:
             )
         ranges[name] = (low, high)
     return ranges
+
+
+def parse_constants(texts: Sequence[str]) -> dict[str, Any]:
+    """Read ``--set-const "k=100;sizes=1,3,64,64"`` (repeatable). A name ends at the last ``=``; one number is a scalar.
+
+    Raises:
+        UsageError: not of this form.
+    """
+    constants: dict[str, Any] = {}
+    for part in (piece.strip() for text in texts for piece in text.split(";")):
+        if not part:
+            continue
+        name, equals, numbers = part.rpartition("=")
+        try:
+            values = [_number(item) for item in numbers.strip().strip("[]").split(",")]
+        except ValueError:
+            values = []
+        if not equals or not name or not values:
+            raise UsageError(
+                say("`{part}` is not a constant", "`{part}` 不是常量描述", part=part),
+                say("expected NAME=NUMBER or NAME=NUMBER,NUMBER,...", "应为 名称=数值 或 名称=数值,数值,..."),
+                say('for example --set-const "k=100"', '例如 --set-const "k=100"'),
+            )
+        constants[name] = values[0] if len(values) == 1 and "[" not in numbers else values
+    return constants
+
+
+def _number(text: str) -> int | float | bool:
+    words = {"true": True, "false": False}
+    plain = text.strip().lower()
+    if plain in words:
+        return words[plain]
+    try:
+        return int(plain)
+    except ValueError:
+        return float(plain)
 
 
 def check_shapes(model: ir.Model, shapes: Shapes) -> dict[str, tuple[int, ...]]:

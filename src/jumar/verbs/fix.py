@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import onnx_ir as ir
 
@@ -13,6 +14,7 @@ from .. import __version__
 from ..case import Artifact, Case, Finding, Proof, Record, Step
 from ..errors import EvaluationError, JumarError, UsageError
 from ..graph import Builder, Digester, Evaluator, copy_model, extract_model, infer_shapes, load, node_place, save, shared_or_new
+from ..graph.bind import bind_inputs
 from ..graph.digest import file_sha256
 from ..graph.fold import DEFAULT_FOLD_LIMIT
 from ..graph.ranges import value_ranges
@@ -47,6 +49,7 @@ def fix(
     opset_max: int | None = None,
     shapes: Shapes | None = None,
     ranges: Mapping[str, tuple[int, int]] | None = None,
+    constants: Mapping[str, Any] | None = None,
     select: Sequence[str] | None = None,
     unsafe: Sequence[str] = (),
     feeds: str | Path | FeedSet | None = None,
@@ -60,6 +63,7 @@ def fix(
     Args:
         shapes: sizes of dynamic inputs, written into the model.
         ranges: least and largest value of integer inputs; what rests on them is recorded with the step.
+        constants: values that inputs always have; these inputs become weights, which is recorded with them.
         select: only these codes or names (default: all safe rules).
         unsafe: codes whose stated assumption the caller accepts.
         feeds: ``.npz`` with real inputs; without it inputs are generated and the record says so.
@@ -78,17 +82,39 @@ def fix(
     case = open_case(model, "fix", soc=soc, target=target, cann=cann, opset_max=opset_max)
     chosen = None if select is None else {find_rule(code).code for code in select}
     allowed = {find_rule(code).code for code in unsafe}
+    bound = _bind(case, constants) if constants else None
+    case = case if bound is None else bound[0]
     sizes = check_shapes(case.model, shapes or {})
     if ranges:
         value_ranges(case.model, ranges)  # says what is wrong with them before anything runs
     with shared_or_new(evaluator) as running:
-        run = _Run(case, running, sizes, chosen, allowed, fold_limit, progress, dict(ranges or {}))
+        run = _Run(case, running, sizes, chosen, allowed, fold_limit, progress, dict(ranges or {}), bound=bound)
         result = run.execute(feeds)
     if output is not None:
         files = save(result.model, output)
         artifacts = tuple(Artifact(str(path), file_sha256(path), "model" if path == files[0] else "weights") for path in files)
         result = result.replace(model=load(files[0]), record=result.record.extend(artifacts=artifacts))
     return result
+
+
+def _bind(case: Case, constants: Mapping[str, Any]) -> tuple[Case, Interface, Step]:
+    """The case with the named inputs as weights, what its caller goes on passing, and the step that says so."""
+    start = time.perf_counter()
+    interface = Interface.of(case.model)
+    model, arrays = bind_inputs(case.model, constants)
+    values = {name: tuple(array.reshape(-1).tolist()) for name, array in arrays.items()}
+    changes = {name: replace(interface.inputs[name], constant=value) for name, value in values.items()}
+    digester = Digester()
+    step = Step(
+        name="bound-input",
+        version=__version__,
+        input_sha256=digester.model(case.model),
+        output_sha256=digester.model(model),
+        seconds=round(time.perf_counter() - start, 4),
+        options={"assumptions": [{"tensor": name, "value": list(value)} for name, value in values.items()]},
+        nodes=tuple(values),
+    )
+    return case.replace(model=model), interface.then(changes, {}), step
 
 
 @dataclass
@@ -110,10 +136,14 @@ class _Run:
     gave_up: set[tuple[str, str]] = field(default_factory=set)
     left_out: frozenset[tuple[str, str]] = frozenset()
     digester: Digester = field(default_factory=Digester)
+    bound: tuple[Case, Interface, Step] | None = None
 
     def execute(self, feeds: str | Path | FeedSet | None) -> Case:
         self.model = self.case.model
         self.interface = Interface.of(self.model)
+        if self.bound is not None:
+            _, self.interface, step = self.bound
+            self.steps.append(step)
         self.progress(say("check", "检查"), 0.0)
         before = self._examine()
         prover = self._prover(feeds)
@@ -146,7 +176,7 @@ class _Run:
         self.progress(say("reference run", "参考运行"), 0.05)
         reference = pinned(self.case.model, self.sizes) if self.sizes else self.case.model
         if isinstance(feeds, (str, Path)):
-            feeds = load_feeds(feeds, reference)
+            feeds = load_feeds(feeds, reference, {name for name, port in self.interface.inputs.items() if port.constant is not None})
         try:
             feeds = feeds or make_feeds(reference, self.evaluator)
             prover = Prover(reference, self.evaluator, feeds)

@@ -14,7 +14,7 @@ from integer_graphs import Drawn, graphs
 
 from jumar.graph import Evaluator, copy_model, infer_shapes
 from jumar.graph.ranges import value_ranges
-from jumar.graph.ranges.narrow import NARROW, WIDE, Narrowing, Unit, unit_of
+from jumar.graph.ranges.narrow import NARROW, Narrowing, Unit, unit_of
 
 
 def parsed(body: str, opset: int = 18) -> ir.Model:
@@ -57,7 +57,7 @@ CHAIN = """(int64[6] x) => (float[6] y) <int64 one = {1}, int64 seven = {7}> {
 
 def test_a_chain_is_narrowed_with_one_cast_at_its_entry() -> None:
     changed, plan = narrowed(parsed(CHAIN), {"x": (0, 100)}, {"Mod", "Abs"})
-    assert [value.dtype for value in changed.graph.inputs] == [WIDE]
+    assert [value.dtype for value in changed.graph.inputs] == [ir.DataType.INT64]
     assert casts(changed) == 2
     assert {unit[0].op_type for unit in plan.units} >= {"Mod", "Abs", "Neg"}
 
@@ -68,7 +68,7 @@ def test_what_is_not_proven_stays_wide_unless_it_may_be_assumed() -> None:
     changed, plan = narrowed(parsed(CHAIN), {}, {"Mod"}, assume=True)
     assert {item.tensor for item in plan.assumptions} == {"x", "a"}
     assert all(item.to_dict()["lo"] == -(2**31) for item in plan.assumptions)
-    assert changed.graph.inputs[0].dtype == WIDE
+    assert changed.graph.inputs[0].dtype == ir.DataType.INT64
 
 
 def test_a_product_that_may_wrap_around_is_never_assumed_to_fit() -> None:

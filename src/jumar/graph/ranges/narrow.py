@@ -1,4 +1,4 @@
-"""Computing a part of a graph in int32 instead of int64: which part, and the rewrite.
+"""Computing a part of a graph in int32 instead of another integer type: which part, and the rewrite.
 
 A part is made of type variables of nodes (``T`` of an Add, ``Tind`` of a Gather): all tensors of one variable have the same type. Which
 variables become int32 is a minimum cut: each Cast at the border costs as much as one removed problem is worth.
@@ -19,13 +19,23 @@ from ..edit import can_take_over, replace_value, used_names
 from ..shapes import constant_of
 from ..walk import model_opset
 from .analyse import Ranges
-from .interval import Interval
+from .interval import Interval, whole
 from .mincut import SINK, SOURCE, UNLIMITED, Network
 
 Unit = tuple[ir.Node, str]
 """A node and one of its type variables."""
 
-WIDE, NARROW = ir.DataType.INT64, ir.DataType.INT32
+NARROW = ir.DataType.INT32
+REPLACEABLE = (
+    ir.DataType.INT64,
+    ir.DataType.UINT64,
+    ir.DataType.UINT32,
+    ir.DataType.UINT16,
+    ir.DataType.INT16,
+    ir.DataType.INT8,
+    ir.DataType.UINT8,
+)
+"""Types in whose place int32 can compute, where nothing wraps around in them."""
 _LIMITS = np.iinfo(np.int32)
 _CAST = 1000
 """Cost of a Cast and worth of a removed problem; with a bonus of one a removed problem outweighs a Cast."""
@@ -40,6 +50,10 @@ NARROWABLE = frozenset(
         *("Cast", "Compress", "Concat", "ConstantOfShape", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity", "Pad"),
         *("Reshape", "ReverseSequence", "ScatterElements", "ScatterND", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
     )
+)
+# Their result may leave the type although both operands lie in it; it then wraps around, as int32 would not.
+_WRAPPING = frozenset(
+    "Abs Add CumSum Div MatMul Mul Neg Range ReduceL1 ReduceProd ReduceSum ReduceSumSquare Sub Cast Size Mod".split()  # noqa: SIM905
 )
 
 
@@ -64,16 +78,16 @@ class Plan:
     """Variables that may not become int32, and a tensor of each that int32 may not hold."""
 
 
-def unit_of(node: ir.Node, index: int, opset: int, *, output: bool = False) -> Unit | None:
-    """The type variable of an input or output, if it may be int32."""
+def unit_of(node: ir.Node, index: int, opset: int, *, output: bool = False, wide: ir.DataType = ir.DataType.INT64) -> Unit | None:
+    """The type variable of an input or output, if it may be int32 as well as ``wide``."""
     if node.domain not in ("", "ai.onnx") or node.op_type not in NARROWABLE:
         return None
-    name = _variable(node.op_type, opset, index, output)
+    name = _variable(node.op_type, opset, index, output, f"tensor({wide.name.lower()})")
     return None if name is None else (node, name)
 
 
 @cache
-def _variable(op_type: str, opset: int, index: int, output: bool) -> str | None:
+def _variable(op_type: str, opset: int, index: int, output: bool, wide: str) -> str | None:
     try:
         schema = onnx.defs.get_schema(op_type, opset, "")
     except onnx.defs.SchemaError:
@@ -83,7 +97,7 @@ def _variable(op_type: str, opset: int, index: int, output: bool) -> str | None:
         return None
     name: str = parameters[min(index, len(parameters) - 1)].type_str
     allowed = next((item.allowed_type_strs for item in schema.type_constraints if item.type_param_str == name), ())
-    return name if "tensor(int32)" in allowed and "tensor(int64)" in allowed else None
+    return name if "tensor(int32)" in allowed and wide in allowed else None
 
 
 def is_constant(value: ir.Value) -> bool:
@@ -93,9 +107,10 @@ def is_constant(value: ir.Value) -> bool:
 
 
 class Narrowing:
-    """The int64 tensors of a main graph as a network of type variables."""
+    """The tensors of one integer type (``wide``) of a main graph as a network of type variables."""
 
-    def __init__(self, model: ir.Model, ranges: Ranges, *, assume: bool = False) -> None:
+    def __init__(self, model: ir.Model, ranges: Ranges, *, assume: bool = False, wide: ir.DataType = ir.DataType.INT64) -> None:
+        self._type = wide
         self._model, self._graph, self._ranges, self._assume = model, model.graph, ranges, assume
         self._opset = model_opset(model)
         self._slots: dict[Unit, list[tuple[ir.Value, int]]] = defaultdict(list)  # inputs
@@ -104,22 +119,28 @@ class Narrowing:
         self._untyped: dict[Unit, ir.Value] = {}
         for node in model.graph:
             for index, value in enumerate(node.inputs):
-                unit = None if value is None else unit_of(node, index, self._opset)
-                if unit is not None and value is not None and value.dtype == WIDE:
+                unit = None if value is None else unit_of(node, index, self._opset, wide=self._type)
+                if unit is not None and value is not None and value.dtype == self._type:
                     self._slots[unit].append((value, index))
                 elif unit is not None and value is not None and value.dtype is None:
                     self._untyped[unit] = value
             for index, value in enumerate(node.outputs):
-                if value.dtype == WIDE and not is_constant(value):
+                if value.dtype == self._type and not is_constant(value):
                     self._wide.append(value)
-                    unit = unit_of(node, index, self._opset, output=True)
+                    unit = unit_of(node, index, self._opset, output=True, wide=self._type)
                     if unit is not None:
                         self._made[value] = unit
-        self._wide += [value for value in model.graph.inputs if value.dtype == WIDE]
+        self._wide += [value for value in model.graph.inputs if value.dtype == self._type]
         self.units = dict.fromkeys([*self._slots, *self._made.values()])
 
     def _fits(self, value: ir.Value) -> bool:
-        return self._ranges.of(value).fits(NARROW)
+        known = self._ranges.of(value)
+        maker = value.producer()
+        if maker is not None and maker.op_type in _WRAPPING and self._type not in (ir.DataType.INT64, ir.DataType.UINT64):
+            # All that the type holds is also what is said of a result that may have wrapped around.
+            everything = whole(self._type)
+            return known.fits(NARROW) and not (known.lo <= everything.lo and known.hi >= everything.hi)
+        return known.fits(NARROW)
 
     def _may_assume(self, value: ir.Value) -> bool:
         return self._assume and not is_constant(value)
@@ -176,7 +197,7 @@ class Narrowing:
         return [(node, index) for node, index in value.uses() if self._reader(node, index) in units]
 
     def _reader(self, node: ir.Node, index: int) -> Unit | None:
-        return unit_of(node, index, self._opset) if node.graph is self._graph else None
+        return unit_of(node, index, self._opset, wide=self._type) if node.graph is self._graph else None
 
     def _connect(self, network: Network, value: ir.Value, unproven: dict[Unit, ir.Value]) -> None:
         """A Cast down if the maker is wide and some reader narrow; a Cast up if the maker is narrow and some reader wide."""
@@ -244,16 +265,16 @@ class Narrowing:
         if value.is_graph_output():
             name, place = value.name or "", [index for index, output in enumerate(self._graph.outputs) if output is value]
             value.name = _fresh(f"{name}_int32", names)
-            wide = self._insert(value, WIDE, wide_readers, names, name=name)
+            wide = self._insert(value, self._type, wide_readers, names, name=name)
             for index in place:
                 self._graph.outputs[index] = wide
         elif wide_readers:
-            self._insert(value, WIDE, wide_readers, names)
+            self._insert(value, self._type, wide_readers, names)
 
     def _insert(
         self, value: ir.Value, dtype: ir.DataType, readers: Iterable[tuple[ir.Node, int]], names: set[str], name: str | None = None
     ) -> ir.Value:
-        label = name or _fresh(f"{value.name}_{'int32' if dtype == NARROW else 'int64'}", names)
+        label = name or _fresh(f"{value.name}_{dtype.name.lower()}", names)
         result = ir.Value(name=label, type=ir.TensorType(dtype), shape=value.shape)
         node = ir.node("Cast", [value], {"to": dtype.value}, outputs=[result], name=_fresh(f"{label}_cast", names))
         maker = value.producer()

@@ -1,4 +1,4 @@
-"""DT305: 64-bit integers inside a model, where the target computes with 32."""
+"""DT305: integers inside a model of a type that the target does not compute with, where 32 bits are enough."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import onnx_ir as ir
 
 from ...case import Finding
-from ...graph import node_place
+from ...graph import copy_model, node_place
 from ...graph.ranges import Ranges
-from ...graph.ranges.narrow import NARROW, NARROWABLE, WIDE, Narrowing, Plan, Unit, is_constant, unit_of
+from ...graph.ranges.narrow import NARROW, NARROWABLE, REPLACEABLE, Narrowing, Plan, Unit, is_constant, unit_of
 from ...targets import TAKEN, NodeFacts, judge
 from ...text import Text, say
 from ..base import Change, Context, Example, ModelRule, Refused
@@ -22,6 +22,7 @@ from ..node_facts import node_facts
 class _Survey:
     """What stands in the way of the target, and what can be done: proven, and on an assumption."""
 
+    wide: ir.DataType
     gains: Mapping[Unit, int]
     ranges: Ranges
     proven: Plan
@@ -40,12 +41,12 @@ def _problems(facts: NodeFacts, node: ir.Node, ctx: Context) -> int:
     return sum(answer.status not in TAKEN for answer in answers)
 
 
-def _candidates(ctx: Context) -> list[ir.Node]:
-    """Nodes that read a computed int64 and are no shape arithmetic that folding removes."""
+def _candidates(ctx: Context, wide: ir.DataType) -> list[ir.Node]:
+    """Nodes that read a computed tensor of the type and are no shape arithmetic that folding removes."""
     reading = [
         node
         for node in ctx.model.graph
-        if node.op_type in NARROWABLE and any(value is not None and value.dtype == WIDE and not is_constant(value) for value in node.inputs)
+        if node.op_type in NARROWABLE and any(value is not None and value.dtype == wide and not is_constant(value) for value in node.inputs)
     ]
     if not reading:
         return []
@@ -53,15 +54,15 @@ def _candidates(ctx: Context) -> list[ir.Node]:
     return [node for node in reading if not all(ranges.is_certain(value) for value in node.outputs)]
 
 
-def _gains(ctx: Context) -> dict[Unit, int]:
+def _gains(ctx: Context, wide: ir.DataType) -> dict[Unit, int]:
     """Problems of the target that vanish (negative: arise) if a type variable of a node becomes int32."""
     gains: dict[Unit, int] = {}
-    for node in _candidates(ctx):
+    for node in _candidates(ctx, wide):
         facts = node_facts(node)
         variables: dict[Unit, list[int]] = {}
         for index, value in enumerate(node.inputs):
-            unit = unit_of(node, index, ctx.opset) if value is not None and value.dtype == WIDE else None
-            if unit is not None and facts.inputs[index].dtype == "INT64" and not facts.inputs[index].is_constant:
+            unit = unit_of(node, index, ctx.opset, wide=wide) if value is not None and value.dtype == wide else None
+            if unit is not None and facts.inputs[index].dtype == wide.name and not facts.inputs[index].is_constant:
                 variables.setdefault(unit, []).append(index)
         for unit, places in variables.items():
             inputs = tuple(replace(item, dtype="INT32") if index in places else item for index, item in enumerate(facts.inputs))
@@ -71,15 +72,18 @@ def _gains(ctx: Context) -> dict[Unit, int]:
     return gains
 
 
-def _survey(ctx: Context, *, assume: bool = True) -> _Survey | None:
-    gains = _gains(ctx)
-    if not any(gain > 0 for gain in gains.values()):
-        return None
-    ranges = ctx.ranges()
-    proven = Narrowing(ctx.model, ranges).plan(gains)
-    open_ = any(gain > 0 and unit not in proven.units for unit, gain in gains.items())
-    assumed = Narrowing(ctx.model, ranges, assume=True).plan(gains) if assume and open_ else proven
-    return _Survey(gains, ranges, proven, assumed)
+def _surveys(ctx: Context, *, assume: bool = True) -> Iterator[_Survey]:
+    """For each integer type in which something stands in the way."""
+    present = {value.dtype for node in ctx.model.graph for value in node.inputs if value is not None}
+    for wide in REPLACEABLE:
+        gains = _gains(ctx, wide) if wide in present else {}
+        if not any(gain > 0 for gain in gains.values()):
+            continue
+        ranges = ctx.ranges()
+        proven = Narrowing(ctx.model, ranges, wide=wide).plan(gains)
+        open_ = any(gain > 0 and unit not in proven.units for unit, gain in gains.items())
+        assumed = Narrowing(ctx.model, ranges, assume=True, wide=wide).plan(gains) if assume and open_ else proven
+        yield _Survey(wide, gains, ranges, proven, assumed)
 
 
 class Int64Inside(ModelRule):
@@ -90,7 +94,7 @@ class Int64Inside(ModelRule):
     severity = "info"
     phase = 65
     DOC_EN = """
-    What: an operator inside the model computes with int64, which the target does not take or runs on the AI CPU, and with int32 the AI Core would run it.
+    What: an operator inside the model computes with int64 (or another integer type: 16 bits, unsigned ones), which the target does not take or runs on the AI CPU, and with int32 the AI Core would run it.
 
     Why on Ascend: PyTorch makes every integer int64; many AI Core kernels take int32 only.
 
@@ -101,7 +105,7 @@ class Int64Inside(ModelRule):
     Evidence: the kernel tables of the target's CANN toolkit; the type constraints of the ONNX operators.
     """
     DOC_ZH = """
-    问题：模型内部的某个算子使用 int64 计算，目标不支持或只能在 AI CPU 上执行，而改为 int32 后 AI Core 可以执行。
+    问题：模型内部的某个算子使用 int64（或其他整数类型：16 位、无符号）计算，目标不支持或只能在 AI CPU 上执行，而改为 int32 后 AI Core 可以执行。
 
     在昇腾上的原因：PyTorch 的整数都是 int64；许多 AI Core 算子只支持 int32。
 
@@ -151,9 +155,10 @@ class Int64Inside(ModelRule):
     )
 
     def check(self, ctx: Context) -> Iterator[Finding]:
-        survey = _survey(ctx)
-        if survey is None:
-            return
+        for survey in _surveys(ctx):
+            yield from self._found(survey)
+
+    def _found(self, survey: _Survey) -> Iterator[Finding]:
         seen: set[ir.Node] = set()
         for unit, gain in survey.gains.items():
             node, _ = unit
@@ -161,7 +166,7 @@ class Int64Inside(ModelRule):
                 continue
             if unit in survey.proven.units:
                 yield self._finding(
-                    node, "safe", say("every value around it is proven to fit int32", "其周围的取值均已证明可用 int32 表示")
+                    survey, node, "safe", say("every value around it is proven to fit int32", "其周围的取值均已证明可用 int32 表示")
                 )
             elif unit in survey.assumed.units:
                 near = {value.name for value in (*node.inputs, *node.outputs) if value is not None}
@@ -172,12 +177,12 @@ class Int64Inside(ModelRule):
                     tensor=tensors[0].tensor if tensors else "",
                     range=str(tensors[0].known) if tensors else "",
                 )
-                yield self._finding(node, "unsafe", known)
+                yield self._finding(survey, node, "unsafe", known)
             else:
                 value = survey.reason(unit)
                 if value is None:  # it would take more Casts than it is worth
                     continue
-                yield self._finding(node, "none", self._obstacle(value, survey.ranges))
+                yield self._finding(survey, node, "none", self._obstacle(value, survey.ranges))
             seen.add(node)
 
     def _obstacle(self, value: ir.Value, ranges: Ranges) -> Text:
@@ -190,7 +195,7 @@ class Int64Inside(ModelRule):
             range=str(ranges.of(value)),
         )
 
-    def _finding(self, node: ir.Node, fix: str, known: Text) -> Finding:
+    def _finding(self, survey: _Survey, node: ir.Node, fix: str, known: Text) -> Finding:
         remedies = {
             "safe": say("compute it in int32", "改用 int32 计算"),
             "unsafe": say("with --unsafe DT305, if you know that it fits", "若确认可以表示，请用 --unsafe DT305"),
@@ -201,10 +206,11 @@ class Int64Inside(ModelRule):
         }
         return self.finding(
             say(
-                "`{node}`: {op} computes with int64; {known}",
-                "`{node}`：{op} 使用 int64 计算；{known}",
+                "`{node}`: {op} computes with {wide}; {known}",
+                "`{node}`：{op} 使用 {wide} 计算；{known}",
                 node=node_place(node),
                 op=node.op_type,
+                wide=survey.wide.name.lower(),
                 known=known,
             ),
             say("the target takes it on the AI Core with int32 only", "目标的 AI Core 只支持以 int32 执行"),
@@ -214,29 +220,50 @@ class Int64Inside(ModelRule):
         )
 
     def rewrite(self, model: ir.Model, ctx: Context) -> Change | None:
-        survey = _survey(ctx, assume=ctx.unsafe)
-        plan = None if survey is None else survey.assumed if ctx.unsafe else survey.proven
-        if survey is None or plan is None or not any(unit in plan.units and gain > 0 for unit, gain in survey.gains.items()):
-            return None
-        before = _count(ctx)
-        casts = _casts(model)
-        nodes = Narrowing(model, survey.ranges, assume=ctx.unsafe).apply(plan)
-        removed, added = before - _count(ctx), _casts(model) - casts
-        if removed <= 0 or added > removed:
-            raise Refused(
-                say(
-                    "it would take {added} more Casts and remove {removed} problems of the target",
-                    "需增加 {added} 个 Cast，只能消除目标的 {removed} 个问题",
-                    added=added,
-                    removed=removed,
-                )
+        refusal: Refused | None = None
+        for survey in _surveys(ctx, assume=ctx.unsafe):
+            plan = survey.assumed if ctx.unsafe else survey.proven
+            if not any(unit in plan.units and gain > 0 for unit, gain in survey.gains.items()):
+                continue
+            trial = copy_model(model)  # what does not pay for one type must not stand in the way of another
+            try:
+                _narrow(replace(ctx, model=trial, analysed=[], answered={}), survey.wide)
+            except Refused as refused:
+                refusal = refused
+                continue
+            return _narrow(ctx, survey.wide)
+        if refusal is not None:
+            raise refusal
+        return None
+
+
+def _narrow(ctx: Context, wide: ir.DataType) -> Change:
+    """Let int32 take the place of one type, in place.
+
+    Raises:
+        Refused: it takes more Casts than it removes problems.
+    """
+    survey = next(item for item in _surveys(ctx, assume=ctx.unsafe) if item.wide == wide)
+    plan = survey.assumed if ctx.unsafe else survey.proven
+    before, casts = _count(ctx), _casts(ctx.model)
+    nodes = Narrowing(ctx.model, survey.ranges, assume=ctx.unsafe, wide=wide).apply(plan)
+    removed, added = before - _count(ctx), _casts(ctx.model) - casts
+    if removed <= 0 or added > removed:
+        raise Refused(
+            say(
+                "it would take {added} more Casts and remove {removed} problems of the target",
+                "需增加 {added} 个 Cast，只能消除目标的 {removed} 个问题",
+                added=added,
+                removed=removed,
             )
-        options: dict[str, object] = {"casts_added": added, "problems_removed": removed}
-        assumed = [item.to_dict() for item in plan.assumptions]
-        assumed += [{"tensor": name, "lo": low, "hi": high} for name, (low, high) in ctx.declared.items()]
-        if assumed:
-            options["assumptions"] = assumed
-        return Change(tuple(nodes), options=options)
+        )
+    return Change(tuple(nodes), options=_options(plan, added, removed, ctx))
+
+
+def _options(plan: Plan, added: int, removed: int, ctx: Context) -> dict[str, object]:
+    assumed = [item.to_dict() for item in plan.assumptions]
+    assumed += [{"tensor": name, "lo": low, "hi": high} for name, (low, high) in ctx.declared.items()]
+    return {"casts_added": added, "problems_removed": removed} | ({"assumptions": assumed} if assumed else {})
 
 
 def _count(ctx: Context) -> int:

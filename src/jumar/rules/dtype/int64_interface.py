@@ -1,4 +1,4 @@
-"""DT301: 64-bit integers at the model's ends."""
+"""DT301: integers of 64 bits, and of other types without kernels, at the model's ends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from ...case import Finding
-from ...graph import constant_of, rename_value, used_names
+from ...graph import constant_of, rename_value, tensor_info, used_names
 from ...graph.ranges import Ranges
 from ...proof.interface import Port
 from ...text import say
@@ -25,6 +25,7 @@ _MOVES = {"Concat", "Expand", "Flatten", "Identity", "Reshape", "Slice", "Split"
 _POSITIONS = {("ArgMax", 0), ("ArgMin", 0), ("NonMaxSuppression", 0), ("NonZero", 0), ("Shape", 0), ("TopK", 1), ("MaxPool", 1)}
 _NARROW = {ir.DataType.INT32, ir.DataType.INT16, ir.DataType.INT8, ir.DataType.UINT8, ir.DataType.UINT16, ir.DataType.BOOL}
 _LIMITS = np.iinfo(np.int32)
+_TYPES = (ir.DataType.INT64, ir.DataType.UINT64, ir.DataType.UINT32, ir.DataType.UINT16, ir.DataType.INT16)
 
 
 def input_fits(value: ir.Value) -> bool:
@@ -70,22 +71,22 @@ class Int64Interface(ModelRule):
     severity = "warning"
     phase = 60
     DOC_EN = """
-    What: inputs or outputs of the model are int64.
+    What: inputs or outputs of the model are int64, or of another integer type that hardly any kernel takes (int16, uint16, uint32, uint64).
 
-    Why on Ascend: few AI Core kernels take int64; the values are cast on the way in and out, and every buffer at the model's ends is twice as large.
+    Why on Ascend: few AI Core kernels take these types; the values are cast on the way in and out, and every buffer at the model's ends is twice as large.
 
-    Fix: the input or output becomes int32. Where an operator inside insists on int64 a Cast is put behind the input. The change is recorded in the manifest; verify and the runners keep taking int64 and check the range of what they narrow.
+    Fix: the input or output becomes int32. Where an operator inside insists on int64 a Cast is put behind the input. The change is recorded in the manifest; verify and the runners keep taking the old type and check the range of what they narrow.
 
     Fix safety: safe where range analysis proves it (an index into an axis, a position, an extent, a constant, a declared range and what is computed from them). Otherwise unsafe: allow it with --unsafe DT301 if you know that the values fit 32 bits.
 
     Evidence: the kernel tables of the CANN 8.1.RC1 toolkit (`jumar explain CL008`).
     """
     DOC_ZH = """
-    问题：模型的输入或输出为 int64。
+    问题：模型的输入或输出为 int64，或其他几乎没有算子支持的整数类型（int16、uint16、uint32、uint64）。
 
-    在昇腾上的原因：支持 int64 的 AI Core 算子很少；数据进出都要转换，模型两端的缓冲区也大一倍。
+    在昇腾上的原因：支持这些类型的 AI Core 算子很少；数据进出都要转换，模型两端的缓冲区也大一倍。
 
-    修复：输入或输出改为 int32；内部算子必须使用 int64 时，在输入后插入 Cast。改动记录在 manifest 中；verify 与运行器仍接受 int64，并检查被收窄数据的范围。
+    修复：输入或输出改为 int32；内部算子必须使用 int64 时，在输入后插入 Cast。改动记录在 manifest 中；verify 与运行器仍接受原类型，并检查被收窄数据的范围。
 
     修复安全性：当取值范围分析能够证明时（轴上的索引、位置、长度、常量、声明的范围以及由它们计算的结果）为安全；否则为不安全：若确认取值可用 32 位表示，请用 --unsafe DT301 启用。
 
@@ -121,16 +122,19 @@ class Int64Interface(ModelRule):
         for value, is_input in _wide_ends(ctx.model):
             proven = _proven(value, is_input, ctx.ranges())
             kind = say("input", "输入") if is_input else say("output", "输出")
+            dtype = tensor_info(value).dtype
             yield self.finding(
-                say("{kind} `{name}` is int64", "{kind} `{name}` 为 int64", kind=kind, name=value.name),
+                say("{kind} `{name}` is {dtype}", "{kind} `{name}` 为 {dtype}", kind=kind, name=value.name, dtype=dtype),
                 say(
-                    "few AI Core kernels take int64, and each call moves and casts twice the bytes",
-                    "支持 int64 的 AI Core 算子很少，且每次调用要搬运并转换两倍的数据",
+                    "few AI Core kernels take {dtype}; it is cast on the way in and out",
+                    "支持 {dtype} 的 AI Core 算子很少；数据进出都要转换",
+                    dtype=dtype,
                 )
                 if proven
                 else say(
-                    "few AI Core kernels take int64; nothing in the model proves that its values fit 32 bits",
-                    "支持 int64 的 AI Core 算子很少；模型本身无法证明其取值可用 32 位表示",
+                    "few AI Core kernels take {dtype}; nothing in the model proves that its values fit int32",
+                    "支持 {dtype} 的 AI Core 算子很少；模型本身无法证明其取值可用 int32 表示",
+                    dtype=dtype,
                 ),
                 say("make it int32", "改为 int32")
                 if proven
@@ -150,18 +154,21 @@ class Int64Interface(ModelRule):
             name = value.name or ""
             if not proven or name in ctx.declared:
                 assumptions.append(_assumption(value, ctx))
+            dtype = tensor_info(value).dtype
             if is_input:
                 _narrow_input(model, value)
-                inputs[name] = Port(name, "int64", "int32")
+                inputs[name] = Port(name, dtype, "int32")
             else:
                 _narrow_output(model, value)
-                outputs[name] = Port(name, "int64", "int32")
+                outputs[name] = Port(name, dtype, "int32")
         changed = (*inputs, *outputs)
         return Change(changed, inputs, outputs, options={"assumptions": assumptions} if assumptions else {}) if changed else None
 
 
 def _proven(value: ir.Value, is_input: bool, ranges: Ranges) -> bool:
-    return ranges.of(value).fits(ir.DataType.INT32) or (input_fits(value) if is_input else output_fits(value))
+    if ranges.of(value).fits(ir.DataType.INT32):
+        return True
+    return value.dtype == ir.DataType.INT64 and (input_fits(value) if is_input else output_fits(value))
 
 
 def _assumption(value: ir.Value, ctx: Context) -> dict[str, object]:
@@ -172,28 +179,29 @@ def _assumption(value: ir.Value, ctx: Context) -> dict[str, object]:
 
 
 def _wide_ends(model: ir.Model) -> list[tuple[ir.Value, bool]]:
-    """int64 inputs and outputs. A tensor that is both is left to the rule about collisions."""
+    """Inputs and outputs of these types. A tensor that is both is left to the rule about collisions."""
     inputs = [
         value
         for value in model.graph.inputs
-        if value.dtype == ir.DataType.INT64 and value.name not in model.graph.initializers and not value.is_graph_output()
+        if value.dtype in _TYPES and value.name not in model.graph.initializers and not value.is_graph_output()
     ]
-    outputs = [value for value in model.graph.outputs if value.dtype == ir.DataType.INT64 and value.producer() is not None]
+    outputs = [value for value in model.graph.outputs if value.dtype in _TYPES and value.producer() is not None]
     return [(value, True) for value in inputs] + [(value, False) for value in outputs]
 
 
 def _narrow_input(model: ir.Model, value: ir.Value) -> None:
     graph = model.graph
+    wide = value.dtype or ir.DataType.INT64
     direct = {(node, index) for node, index in value.uses() if (node.op_type, index) in _TAKES_INT32 and node.domain == ""}
     others = [(node, index) for node, index in value.uses() if (node, index) not in direct]
     value.dtype = ir.DataType.INT32
     if others:
-        name = cleaned(f"{value.name}_int64", used_names(model))
+        name = cleaned(f"{value.name}_{wide.name.lower()}", used_names(model))
         cast = ir.node(
             "Cast",
             [value],
-            {"to": ir.DataType.INT64.value},
-            outputs=[ir.Value(name=name, type=ir.TensorType(ir.DataType.INT64), shape=value.shape)],
+            {"to": wide.value},
+            outputs=[ir.Value(name=name, type=ir.TensorType(wide), shape=value.shape)],
             name=f"{name}_cast",
         )
         graph.insert_before(graph[0], [cast])
@@ -204,7 +212,7 @@ def _narrow_input(model: ir.Model, value: ir.Value) -> None:
 def _narrow_output(model: ir.Model, value: ir.Value) -> None:
     graph, name = model.graph, value.name or ""
     index = next(position for position, output in enumerate(graph.outputs) if output is value)
-    rename_value(value, cleaned(f"{name}_int64", used_names(model)))
+    rename_value(value, cleaned(f"{name}_{tensor_info(value).dtype}", used_names(model)))
     cast = ir.node(
         "Cast",
         [value],
