@@ -184,13 +184,10 @@ def examine(case: Case, name: str, target: Target, form: str, evaluator: Evaluat
             _equal(case, result.model, interface, feed, wanted, evaluator) for feed, (_, wanted) in zip(feeds, case.data, strict=True)
         )
     except JumarError as error:
-        if applied or record.verdict != "blocked":
-            what = "unrun" if record.verdict != "blocked" else "blocked"
-            return Outcome(case.name, op, name, form, what, codes, (str(error), *reasons))
-        same = True  # ONNX Runtime does not run the original, and nothing was changed
+        return Outcome(case.name, op, name, form, "unrun" if record.verdict != "blocked" else "blocked", codes, (str(error), *reasons))
     what = record.verdict if record.verdict != "ready" else ("fixed" if applied else "ready")
-    if not same and (applied or record.verdict != "blocked"):
-        what = "wrong" if applied else "unrun"
+    if not same and record.verdict != "blocked":  # of a blocked model nothing is claimed
+        what = "wrong"
     return Outcome(case.name, op, name, form, what, codes, reasons)
 
 

@@ -14,7 +14,7 @@ import pytest
 from jumar.case import Finding
 from jumar.graph import Evaluator, all_nodes, infer_shapes, save
 from jumar.proof import FeedSet, Interface, Prover
-from jumar.proof.metrics import compare_all
+from jumar.proof.metrics import compare_all, proof_of
 from jumar.rules import Example, ModelRule, NodeRule, Rule, SupportRule, all_rules
 from jumar.targets import Target, find_target
 from jumar.verbs.check import check, pinned
@@ -108,7 +108,7 @@ def test_rule_cures_and_stays_cured(rule: Rule, example: Example, opset: int, ev
     ports = Interface.of(reference).changed(case.record.interface)
     for outputs, expected in prover.against_original(case.model, ports):
         for name, item in compare_all(outputs, expected).items():
-            assert item.within(rule.bound), f"{name}: {item}"
+            assert proof_of([item], 1, rule.bound, rule.measure).passed, f"{name}: {item}"
 
     again = fix(case.model, target=target_of(example), select=[rule.code], evaluator=evaluator)
     assert not [step for step in again.record.steps if step.code == rule.code], "the cure must be idempotent"
@@ -122,8 +122,8 @@ def test_planted_error_of_one_percent_is_caught(rule: Rule, example: Example, op
     case = fix(model, target=target_of(example), shapes=example.shapes, select=[rule.code], feeds=feeds, evaluator=evaluator)
     ports = Interface.of(reference).changed(case.record.interface)
     prover = Prover(reference, evaluator, feeds)
-    assert prover.prove_model(case.model, ports, rule.bound).passed
-    assert not prover.prove_model(spoilt(case.model), ports, rule.bound).passed
+    assert prover.prove_model(case.model, ports, rule.bound, measure=rule.measure).passed
+    assert not prover.prove_model(spoilt(case.model), ports, rule.bound, measure=rule.measure).passed
 
 
 def spoilt(model: ir.Model) -> ir.Model:

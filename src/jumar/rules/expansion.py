@@ -93,6 +93,8 @@ def _expand(model: ir.Model, node: ir.Node, ctx: Context, rule: str, expansion: 
         step.source = schema
     expansion(step)
     made = [item for item in step.made if item.graph is not None]
+    for item in made:
+        _check_form(node, item, version)
     if depth >= _DEPTH:
         return made
     final: list[ir.Node] = []
@@ -103,6 +105,21 @@ def _expand(model: ir.Model, node: ir.Node, ctx: Context, rule: str, expansion: 
         again = try_expansions(item, ctx, rule, depth + 1)
         final += [item] if again.expansion is None else _expand(model, item, ctx, rule, again.expansion, depth + 1)
     return final
+
+
+def _check_form(node: ir.Node, made: ir.Node, version: int) -> None:
+    """What an expansion made has to be an operator of the model's opset, in its form there.
+
+    Raises:
+        Unconvertible: it is not.
+    """
+    schema = find_schema(made.op_type, version) if made.domain in ("", "ai.onnx") else None
+    if made.domain not in ("", "ai.onnx"):
+        return
+    if schema is None or schema.deprecated or not set(made.attributes) <= set(schema.attributes):
+        raise Unconvertible(node, say("it would need {op} of another opset", "需要其他 opset 的 {op}", op=made.op_type))
+    if not schema.min_input <= len(made.inputs) <= schema.max_input:
+        raise Unconvertible(node, say("it would need {op} of another opset", "需要其他 opset 的 {op}", op=made.op_type))
 
 
 class ExpansionRule(NodeRule):
@@ -116,6 +133,8 @@ class ExpansionRule(NodeRule):
     phase = 70
     bound = 1e-5
     measure: ClassVar[Measure] = "max_scaled"
+    always: ClassVar[bool] = True
+    """Whether the rule speaks also where nothing helps; otherwise the general rules do."""
 
     def troubles(self, node: ir.Node, ctx: Context) -> tuple[Support, ...]:
         """The answers that make a finding; a rule may say that some do not."""
@@ -126,6 +145,8 @@ class ExpansionRule(NodeRule):
         if not troubles:
             return
         outcome = self.outcome(node, ctx)
+        if outcome.expansion is None and not self.always:
+            return
         decisive = min(troubles, key=lambda answer: SEVERITY_ORDER[answer.status])
         severity: Severity = "error" if decisive.status in _ERRORS else "warning"
         yield self.finding(

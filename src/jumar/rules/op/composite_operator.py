@@ -41,11 +41,14 @@ class CompositeOperator(ExpansionRule):
     依据：ONNX 算子定义。
     """
     EXAMPLES = (
-        Example("""
+        Example(
+            """
         <ir_version: 8, opset_import: ["" : OPSET]>
         agraph (float[2,3] x, float[1] z) => (float[2,3] y) { y = CastLike(x, z) }
-        """, opsets=(15, 18)),
-    )  # fmt: skip
+        """,
+            opsets=(15, 18),
+        ),
+    )
 
     def troubles(self, node: ir.Node, ctx: Context) -> tuple[Support, ...]:
         return () if operator_name(node) in claimed() else super().troubles(node, ctx)

@@ -187,12 +187,17 @@ def _lp_pool(step: Step) -> bool:
         dilations = step.node.attributes.pop("dilations") and None
     if dilations is None and not step.attr("ceil_mode", 0):
         return False
+    power_by_sum(step)
+    return True
+
+
+def power_by_sum(step: Step) -> None:
+    """An LpPool by the sum of each window."""
     power = step.attr("p", 2)
     data = step.op("Abs", step.needed(0))
     raised = data if power == 1 else step.op("Mul", data, data) if power == 2 else step.op("Pow", data, step.like(power))
     total = Windows(step).total(step, raised)
     step.finish(total if power == 1 else step.op("Sqrt", total) if power == 2 else step.op("Pow", total, step.like(1 / power)))
-    return True
 
 
 @lowers(10, "MaxPool", "AveragePool")

@@ -195,6 +195,12 @@ def scatter_elements_reduction(step: Step) -> bool:
     reduction = step.attr("reduction", "none")
     if reduction == "none" or (step.version >= 16 and reduction in ("add", "mul")):
         return False
+    spread_elements(step, reduction)
+    return True
+
+
+def spread_elements(step: Step, reduction: str) -> None:
+    """A ScatterElements with a reduction, on as many copies of the data as there are updates along the axis."""
     shape, updates = step.static(), step.static(1)
     axis, dtype = step.attr("axis", 0) % len(shape), step.dtype()
     if any(size != other for place, (size, other) in enumerate(zip(shape, updates, strict=True)) if place != axis):
@@ -217,7 +223,6 @@ def scatter_elements_reduction(step: Step) -> bool:
     spread = step.op("Where", hit, first(step.needed(2)), identity)
     data = step.needed(0)
     step.finish(_combined(step, reduction, data, spread, hit) if count else step.op("Identity", data))
-    return True
 
 
 def _combined(step: Step, reduction: str, data: ir.Value, spread: ir.Value, hit: ir.Value) -> ir.Value:
@@ -236,6 +241,12 @@ def scatter_nd_reduction(step: Step) -> bool:
     reduction = step.attr("reduction", "none")
     if reduction == "none" or (step.version >= 16 and reduction in ("add", "mul")):
         return False
+    spread_rows(step, reduction)
+    return True
+
+
+def spread_rows(step: Step, reduction: str) -> None:
+    """A ScatterND with a reduction, on as many copies of the rows as there are updates."""
     shape, listed, dtype = step.static(), step.static(1), step.dtype()
     depth = listed[-1]
     count, places = int(np.prod(listed[:-1])), int(np.prod(shape[:depth]))
@@ -255,7 +266,6 @@ def scatter_nd_reduction(step: Step) -> bool:
     flat = step.op("Reshape", step.needed(0), step.ints([places, size], "shape"))
     combined = _combined(step, reduction, flat, step.op("Where", hit, rows, identity), hit)
     step.finish(step.op("Reshape", combined, step.ints(list(shape), "shape")))
-    return True
 
 
 @lowers(24, "TensorScatter")

@@ -28,7 +28,7 @@ def _resize_symmetric(step: Step) -> bool:
     """Opset 19's half_pixel_symmetric is half_pixel where the scales give whole sizes, and taps of known places otherwise."""
     if step.attr("coordinate_transformation_mode", "half_pixel") != "half_pixel_symmetric":
         return False
-    plan = _Plan(step)
+    plan = Plan(step)
     if all(size == float(scale) * length for size, scale, length in zip(plan.sizes, plan.scales, plan.lengths, strict=True)):
         step.node.attributes["coordinate_transformation_mode"] = ir.AttrString("coordinate_transformation_mode", "half_pixel")
         return True
@@ -44,13 +44,13 @@ def _resize_options(step: Step) -> bool:
     if antialias and step.attr("mode", "nearest") == "nearest":
         antialias = False
     if antialias and step.attr("exclude_outside", 0) and step.attr("mode", "nearest") == "linear":
-        step.finish(_Plan(step).taps(step))  # without antialiasing ONNX Runtime excludes for cubic only
+        step.finish(Plan(step).taps(step))  # without antialiasing ONNX Runtime excludes for cubic only
         return True
     if antialias and step.value_of(step.input(2)) is not None and min(_values(step, 2), default=0) >= 1:
         antialias = False  # it matters where the image shrinks only
     if not antialias and policy == "stretch" and axes is None:
         return any(step.node.attributes.pop(name, None) is not None for name in ("antialias", "keep_aspect_ratio_policy"))
-    plan = _Plan(step)
+    plan = Plan(step)
     if antialias and any(scale < 1 for scale in plan.scales):
         step.finish(plan.taps(step))
         return True
@@ -83,7 +83,7 @@ def _whole(sizes: list[int], scales: list[float], lengths: list[int]) -> bool:
     return all(size / length == scale for size, scale, length in zip(sizes, scales, lengths, strict=True) if length)
 
 
-class _Plan:
+class Plan:
     """What a Resize of known sizes does, dimension by dimension."""
 
     def __init__(self, step: Step) -> None:
@@ -208,7 +208,7 @@ def _resize_to_scales(step: Step) -> bool:
         return True
     if step.attr("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize":
         return False
-    step.finish(_Plan(step).taps(step))
+    step.finish(Plan(step).taps(step))
     return True
 
 
