@@ -48,9 +48,10 @@ def _fitting(value: ir.Value, given: Any) -> np.ndarray:
         raise _unfit(value, given, say("expected a tensor of numbers", "应为数值张量"))
     dtype = value.dtype.numpy()
     raw = np.asarray(given)
+    plain = raw.dtype == dtype or raw.dtype.kind in "biuf"
     with np.errstate(all="ignore"):
-        array = raw.astype(dtype)
-    if raw.dtype.kind not in "biuf" or (dtype.kind in "biu" and not np.array_equal(array, raw)):
+        array = raw.astype(dtype) if plain else raw
+    if not plain or (dtype.kind in "biu" and not np.array_equal(array, raw)):
         raise _unfit(value, given, say("expected values of {dtype}", "应为 {dtype} 类型的取值", dtype=dtype))
     declared = known_shape(value)
     if declared is None or (len(declared) == array.ndim and _matches(declared, array.shape)):

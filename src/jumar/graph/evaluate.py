@@ -74,6 +74,8 @@ class Evaluator:
         self._process: subprocess.Popen[bytes] | None = None
         self._next_id = 0
         self.generation = 0
+        self.engines: set[str] = set()
+        """What has run models so far (see :class:`Session`)."""
         self.weights = _Weights()
 
     def __enter__(self) -> Evaluator:
@@ -231,7 +233,13 @@ class _Weights:
 
 
 class Session:
-    """A model loaded in the evaluator's child; loads itself again if the child had to be restarted."""
+    """A model loaded in the evaluator's child; loads itself again if the child had to be restarted.
+
+    Attributes:
+        engine: what runs it: ``onnxruntime``, or ``onnx-reference`` where ONNX Runtime has no implementation of something in it.
+    """
+
+    engine: str
 
     def __init__(self, evaluator: Evaluator, model: ir.Model) -> None:
         self._evaluator, self._model = evaluator, model
@@ -248,7 +256,9 @@ class Session:
         with self._evaluator.weights.outside(self._model):
             header = {"cmd": "load", "id": self._id, **_external(self._model)}
             payload = _with_unique_node_names(ir.to_proto(self._model)).SerializeToString()
-        self._evaluator.request(header, [payload])
+        reply, _ = self._evaluator.request(header, [payload])
+        self.engine = str(reply["engine"])
+        self._evaluator.engines.add(self.engine)
         self._generation = self._evaluator.generation
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str] = ()) -> dict[str, Any]:

@@ -31,16 +31,17 @@ class Prover:
     Args:
         original: the model the caller gave; its outputs are the reference.
         feeds: inputs in the original's names and dtypes.
+
+    Attributes:
+        engine: what computed the reference: ``onnxruntime`` or ``onnx-reference``.
     """
 
     def __init__(self, original: ir.Model, evaluator: Evaluator, feeds: FeedSet) -> None:
         self.feeds = feeds
         self._evaluator = evaluator
-        if feeds.made_for is original:
-            self.reference = list(feeds.outputs)
-        else:
-            with evaluator.session(original) as session:
-                self.reference = [session.run(feed) for feed in feeds.cases]
+        with evaluator.session(original) as session:
+            self.engine = session.engine
+            self.reference = list(feeds.outputs) if feeds.made_for is original else [session.run(feed) for feed in feeds.cases]
         self._accepted = self.reference
         self._accepted_model, self._accepted_interface = original, Interface.of(original)
 

@@ -13,6 +13,7 @@ from ..graph import Builder, used_names
 from ..graph.expansions import Expansion, expansions_of, load_expansions, miniature
 from ..graph.opset.schemas import find_schema
 from ..graph.opset.step import Step, Unconvertible
+from ..graph.ranges import is_integer
 from ..targets import SEVERITY_ORDER, TAKEN, Status, Support
 from ..text import Text, say
 from .base import Context, NodeRule, Refused, operator_name
@@ -67,7 +68,7 @@ def try_expansions(node: ir.Node, ctx: Context, rule: str, depth: int = 0) -> Ou
         except Unconvertible as refusal:
             reasons.append(refusal.bare)
             continue
-        grade = max((grade_of(ctx.judge(item)) for item in made), default=_GOOD)
+        grade = max((_GOOD if _becomes_int32(item, ctx) else grade_of(ctx.judge(item)) for item in made), default=_GOOD)
         names = tuple(sorted({operator_name(item) for item in made}))
         if grade == _GOOD:
             return Outcome(expansion, names, None, grade)
@@ -81,6 +82,12 @@ def try_expansions(node: ir.Node, ctx: Context, rule: str, depth: int = 0) -> Ou
     if best.expansion is not None:
         return best
     return Outcome(None, (), reasons[0] if reasons else say("no expansion of it is known", "没有已知的展开方式"), best.grade)
+
+
+def _becomes_int32(node: ir.Node, ctx: Context) -> bool:
+    """Whether a node is a Cast of integers that 32 bits hold: another rule computes what is before it in int32."""
+    value = node.inputs[0] if node.op_type == "Cast" else None
+    return value is not None and is_integer(value.dtype) and ctx.range_of(value).fits(ir.DataType.INT32)
 
 
 def _expand(model: ir.Model, node: ir.Node, ctx: Context, rule: str, expansion: Expansion, depth: int = 0) -> list[ir.Node]:

@@ -134,6 +134,8 @@ class _Run:
     unproven: tuple[Finding, ...] = ()
     seen: list[Finding] = field(default_factory=list)
     gave_up: set[tuple[str, str]] = field(default_factory=set)
+    """Rules and places not to be tried again: for good after a failed proof, until the model has changed after a refusal."""
+    refusals: dict[tuple[str, str], Step] = field(default_factory=dict)
     left_out: frozenset[tuple[str, str]] = frozenset()
     digester: Digester = field(default_factory=Digester)
     bound: tuple[Case, Interface, Step] | None = None
@@ -185,6 +187,13 @@ class _Run:
             return None
         if feeds.origin == "generated":
             self.notes.append(generated_feeds(feeds))
+        if prover.engine != "onnxruntime":
+            self.notes.append(
+                say(
+                    "the reference results are those of ONNX's reference implementation: ONNX Runtime does not implement this model",
+                    "参考结果来自 ONNX 参考实现：ONNX Runtime 没有实现该模型",
+                )
+            )
         return prover
 
     def _apply_all(self, prover: Prover) -> None:
@@ -197,6 +206,8 @@ class _Run:
                 self._apply(rule, prover)
             if count == len([step for step in self.steps if step.status == "applied"]):
                 break
+            self.gave_up -= self.refusals.keys()
+        self.steps += self.refusals.values()
 
     def _apply(self, rule: NodeRule | ModelRule, prover: Prover) -> None:
         start = time.perf_counter()
@@ -230,6 +241,7 @@ class _Run:
         if kept is None:
             self.gave_up.add((rule.code, ""))
         else:
+            self.refusals.pop((rule.code, ""), None)
             self.model, self.interface = kept, self.interface.then(made.change.inputs, made.change.outputs)
 
     def _prove(self, rule: NodeRule | ModelRule, made: _Attempt, prover: Prover, final: bool) -> Proof:
@@ -269,13 +281,14 @@ class _Run:
         )
 
     def _give_up(self, rule: NodeRule | ModelRule, place: str, reason: Text, start: float, proof: Proof | None = None) -> None:
-        """Record a refusal once; the finding stays."""
-        if (rule.code, place) in self.gave_up:
-            return
+        """Remember a refusal (the last of a place is recorded) or a failed proof; the finding stays."""
         self.gave_up.add((rule.code, place))
-        self.steps.append(
-            self._step(rule, start, None, proof or Proof(0, 0.0, 0.0, 1.0, rule.bound, False, reason), (place,) if place else ())
-        )
+        failed = proof or Proof(0, 0.0, 0.0, 1.0, rule.bound, False, reason)
+        step = self._step(rule, start, None, failed, (place,) if place else ())
+        if proof is None:
+            self.refusals[rule.code, place] = step
+        else:
+            self.steps.append(step)
 
     def _rewrite_model(
         self, rule: ModelRule, allowed: set[str], budget: int | None, refused: frozenset[tuple[str, str]]

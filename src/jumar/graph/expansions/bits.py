@@ -38,7 +38,12 @@ def bit_shift(step: Step) -> None:
     if places > 30:
         step.refuse(say("shifts of more than 30 places", "移位超过 30 位"))
     table = step.const([1 << place for place in range(places + 1)], np.int32, "powers")
-    power = step.op("Gather", table, step.cast(amount, ir.DataType.INT32), axis=0)
+    count = step.cast(amount, ir.DataType.INT32)
+    if shift.hi > places:  # beyond the width nothing is left, as at the width
+        count = step.op(
+            "Where", step.op("Less", count, step.const(places, np.int32, "width")), count, step.const(places, np.int32, "width")
+        )
+    power = step.op("Gather", table, count, axis=0)
     wide = step.cast(data, ir.DataType.INT32)
     step.finish(step.cast(step.op("Mul" if left else "Div", wide, power), step.dtype()))
 

@@ -58,13 +58,13 @@ def within(step: Step, elements: int, what: str = "matrix", limit: int = DENSE_L
         )
 
 
-def from_front(step: Step, indices: ir.Value, size: int) -> ir.Value:
-    """Indices into an axis of ``size``, the negative ones counted from the front. Nothing is added where none can be negative."""
-    if step.range_of(indices).lo >= 0:
+def from_front(step: Step, indices: ir.Value, size: int, negative: bool = True) -> ir.Value:
+    """Indices into an axis of ``size``, the negative ones counted from the front. ``negative``: whether there can be any."""
+    if not negative:
         return indices
     dtype = (indices.dtype or ir.DataType.INT64).numpy()
-    negative = step.op("Less", indices, step.const(0, dtype, "zero"))
-    return step.op("Where", negative, step.op("Add", indices, step.const(size, dtype, "size")), indices)
+    below = step.op("Less", indices, step.const(0, dtype, "zero"))
+    return step.op("Where", below, step.op("Add", indices, step.const(size, dtype, "size")), indices)
 
 
 def flat_places(step: Step, indices: ir.Value, shape: tuple[int, ...], data: tuple[int, ...], axis: int) -> ir.Value:
@@ -74,8 +74,10 @@ def flat_places(step: Step, indices: ir.Value, shape: tuple[int, ...], data: tup
     for place, extent in enumerate(shape):
         if place != axis:
             rest += (np.arange(extent) * strides[place]).reshape([-1 if item == place else 1 for item in range(len(shape))])
-    dtype = (indices.dtype or ir.DataType.INT64).numpy()
-    places = from_front(step, indices, data[axis])
+    if math.prod(data) > INT32.max:
+        step.refuse(say("its places do not fit 32 bits", "其位置无法用 32 位表示"))
+    dtype = np.int32  # of an index that is valid nothing is lost
+    places = from_front(step, step.cast(indices, ir.DataType.INT32), data[axis], step.range_of(indices).lo < 0)
     if strides[axis] != 1:
         places = step.op("Mul", places, step.const(strides[axis], dtype, "stride"))
     return step.op("Add", places, step.const(rest, dtype, "rest")) if rest.any() else places

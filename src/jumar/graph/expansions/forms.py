@@ -8,6 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from ...text import say
+from ..opset.lower.common import squeeze, unsqueeze
 from ..opset.step import Step
 from .base import expands
 from .common import normal_axis, reshape, take, transposed
@@ -20,6 +21,29 @@ def flatten(step: Step) -> None:
     if axis >= 0:
         step.refuse(say("its axis is not negative", "其 axis 不是负数"))
     step.finish(step.op("Flatten", step.needed(0), axis=axis + rank))
+
+
+@expands("ConvTranspose")
+def dilated_transpose(step: Step) -> None:
+    """Dilations become zeros in the kernel."""
+    shape, dilations = list(step.static(1)), step.attr("dilations")
+    if dilations is None or set(dilations) == {1}:
+        step.refuse(say("it has no dilations", "它没有 dilations"))
+    spans = [(size - 1) * gap + 1 for size, gap in zip(shape[2:], dilations, strict=True)]
+    wide = step.needed(1)
+    for axis, gap in enumerate(dilations, 2):
+        if gap == 1:
+            continue
+        split = [*shape[: axis + 1], 1, *shape[axis + 1 :]]
+        zeros = [gap - 1 if place == axis + 1 else size for place, size in enumerate(split)]
+        parts = (reshape(step, wide, split), step.const(np.zeros(zeros), step.dtype(1).numpy(), "zeros"))
+        shape[axis] *= gap
+        wide = reshape(step, step.op("Concat", *parts, axis=axis + 1), shape)
+        shape[axis] = spans[axis - 2]
+        wide = step.op("Slice", wide, step.ints([0], "start"), step.ints([shape[axis]], "end"), step.ints([axis], "axis"))
+    inputs = [step.needed(0), wide, *step.node.inputs[2:]]
+    kept = {name: value for name, value in step.node.attributes.items() if name not in ("dilations", "kernel_shape")}
+    step.finish(step.op("ConvTranspose", *inputs, **kept, kernel_shape=spans))
 
 
 @expands("Conv", "ConvTranspose")
@@ -46,6 +70,26 @@ def convolution(step: Step) -> None:
     if given == {name: written.get(name) for name in given} or all(given[name] is not None for name in ("kernel_shape", "strides", "pads")):
         step.refuse(say("its attributes are spelled out already", "其属性已全部写出"))
     step.finish(step.op(node.op_type, *node.inputs, **written))
+
+
+@expands("Conv", "ConvTranspose")
+def line(step: Step) -> None:
+    """A convolution along one axis is one over an image of one row."""
+    if step.rank() != 3:
+        step.refuse(say("it is not 1-D", "它不是一维"))
+    weight = step.static(1)
+    node, doubled = step.node, {}
+    for name, first in (("strides", 1), ("dilations", 1), ("output_padding", 0), ("kernel_shape", 1), ("output_shape", 1)):
+        given = step.attr(name)
+        if given is not None:
+            doubled[name] = [first, *given[-1:]]
+    pads = step.attr("pads")
+    if pads is not None:
+        doubled["pads"] = [0, pads[0], 0, pads[1]]
+    doubled["kernel_shape"] = [1, weight[2]]
+    kept = {name: value for name, value in node.attributes.items() if name not in doubled}
+    image, kernel = unsqueeze(step, step.needed(0), [2]), unsqueeze(step, step.needed(1), [2])
+    step.finish(squeeze(step, step.op(node.op_type, image, kernel, *node.inputs[2:], **kept, **doubled), [2]))
 
 
 def _plain(value: object) -> object:
@@ -200,6 +244,7 @@ def float_remainder(step: Step) -> None:
         return
     top, bottom, zero = step.op("Abs", one), step.op("Abs", other), step.like(0)
     rest = step.op("Sub", top, step.op("Mul", step.op("Floor", step.op("Div", top, bottom)), bottom))
+    rest = step.op("Where", step.op("Less", top, bottom), top, rest)  # also of an infinite divisor
     # The quotient may have been rounded up to an integer, or below one.
     rest = step.op("Where", step.op("Less", rest, zero), step.op("Add", rest, bottom), rest)
     rest = step.op("Where", step.op("Less", rest, bottom), rest, step.op("Sub", rest, bottom))

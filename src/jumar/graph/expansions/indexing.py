@@ -12,7 +12,7 @@ from ..opset.lower.common import reduce
 from ..opset.lower.places import spread_elements, spread_rows
 from ..opset.step import Step
 from .base import expands
-from .common import flat_places, from_front, is_float, normal_axis, reshape, take, within
+from .common import INT32, flat_places, from_front, is_float, normal_axis, reshape, take, within
 
 _EXACT = 1 << 24
 """Integers up to this magnitude are exact in float32."""
@@ -46,12 +46,15 @@ def gather_nd(step: Step) -> None:
 
 def linear_places(step: Step, indices: ir.Value, shape: tuple[int, ...]) -> ir.Value:
     """For index tuples (last axis) into dimensions of ``shape``: the place in the joined dimension. The last axis goes away."""
-    kind = (indices.dtype or ir.DataType.INT64).numpy()
-    rank = len(indices.shape or ())
+    if math.prod(shape) > INT32.max:
+        step.refuse(say("its places do not fit 32 bits", "其位置无法用 32 位表示"))
+    negative = step.range_of(indices).lo < 0
+    indices = step.cast(indices, ir.DataType.INT32)  # of an index that is valid nothing is lost
+    kind, rank = np.int32, len(indices.shape or ())
     total: ir.Value | None = None
     for number, size in enumerate(shape):
         part = step.op("Gather", indices, step.ints(number, "column"), axis=rank - 1)
-        part = from_front(step, part, size) if step.range_of(indices).lo < 0 else part
+        part = from_front(step, part, size, negative)
         stride = math.prod(shape[number + 1 :])
         if stride != 1:
             part = step.op("Mul", part, step.const(stride, kind, "stride"))
@@ -136,8 +139,7 @@ def reverse_sequence(step: Step) -> None:
     shape = step.static()
     time, batch = int(step.given("time_axis")), int(step.given("batch_axis"))
     steps, lanes = shape[time], shape[batch]
-    lengths = step.needed(1)
-    kind = (lengths.dtype or ir.DataType.INT64).numpy()
+    lengths, kind = step.cast(step.needed(1), ir.DataType.INT32), np.int32
     order = [time, batch, *(place for place in range(len(shape)) if place not in (time, batch))]
     moved = [shape[place] for place in order]
     count = step.const(np.arange(steps).reshape(steps, 1), kind, "time")

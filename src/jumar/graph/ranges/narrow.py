@@ -38,7 +38,7 @@ REPLACEABLE = (
 """Types in whose place int32 can compute, where nothing wraps around in them."""
 _LIMITS = np.iinfo(np.int32)
 _CAST = 1000
-"""Cost of a Cast and worth of a removed problem; with a bonus of one a removed problem outweighs a Cast."""
+"""Cost of a Cast; a removed problem is worth two, and with a bonus of one outweighs them."""
 
 # Operators that give the same integers in both types as long as the type holds the results, and for which ONNX Runtime has both.
 NARROWABLE = frozenset(
@@ -180,7 +180,7 @@ class Narrowing:
             if obstacle is not None or gain < 0:
                 network.connect(unit, SINK, UNLIMITED)
             elif gain > 0:
-                network.connect(SOURCE, unit, gain * _CAST + 1)
+                network.connect(SOURCE, unit, gain * 2 * _CAST + 1)
             if _spares_a_cast(unit):
                 network.connect(SOURCE, unit, _CAST)
         for value in self._wide:

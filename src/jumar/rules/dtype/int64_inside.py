@@ -17,6 +17,9 @@ from ...text import Text, say
 from ..base import Change, Context, Example, ModelRule, Refused
 from ..node_facts import node_facts
 
+_WORTH = 2
+"""Casts that a removed problem is worth: a Cast runs on the AI Core, and an operator on the AI CPU costs more than several."""
+
 
 @dataclass(frozen=True)
 class _Survey:
@@ -98,7 +101,7 @@ class Int64Inside(ModelRule):
 
     Why on Ascend: PyTorch makes every integer int64; many AI Core kernels take int32 only.
 
-    Fix: the operators around it compute in int32: constants are narrowed, the bounds of a Slice beyond int32 become its end, and a Cast stands where an operator or the model's end insists on int64. Only where the Casts are no more than the problems they remove.
+    Fix: the operators around it compute in int32: constants are narrowed, the bounds of a Slice beyond int32 become its end, and a Cast stands where an operator or the model's end insists on int64. Only where the Casts are no more than twice the problems they remove.
 
     Fix safety: safe where range analysis (shapes, constants, indices, declared input ranges) proves that every value fits int32, equal in every element. Otherwise unsafe: with --unsafe DT305 the tensors that are assumed to fit are recorded with the step. Refused where a constant does not fit, or where arithmetic may wrap around before the operator.
 
@@ -109,7 +112,7 @@ class Int64Inside(ModelRule):
 
     在昇腾上的原因：PyTorch 的整数都是 int64；许多 AI Core 算子只支持 int32。
 
-    修复：其周围的算子改用 int32 计算：收窄常量，Slice 超出 int32 的边界取 int32 的端点；在必须使用 int64 的算子或模型输出处插入 Cast。仅当 Cast 的数量不多于消除的问题时才改写。
+    修复：其周围的算子改用 int32 计算：收窄常量，Slice 超出 int32 的边界取 int32 的端点；在必须使用 int64 的算子或模型输出处插入 Cast。仅当 Cast 的数量不超过消除的问题数的两倍时才改写。
 
     修复安全性：当取值范围分析（形状、常量、索引、声明的输入范围）证明所有取值可用 int32 表示时为安全，逐元素相等。否则为不安全：使用 --unsafe DT305 时，假定可表示的张量会记录在该步骤中。常量无法表示，或算子之前的运算可能回绕时，拒绝改写。
 
@@ -248,7 +251,7 @@ def _narrow(ctx: Context, wide: ir.DataType) -> Change:
     before, casts = _count(ctx), _casts(ctx.model)
     nodes = Narrowing(ctx.model, survey.ranges, assume=ctx.unsafe, wide=wide).apply(plan)
     removed, added = before - _count(ctx), _casts(ctx.model) - casts
-    if removed <= 0 or added > removed:
+    if removed <= 0 or added > _WORTH * removed:
         raise Refused(
             say(
                 "it would take {added} more Casts and remove {removed} problems of the target",

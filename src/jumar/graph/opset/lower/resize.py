@@ -122,10 +122,15 @@ class Plan:
         mode, data = step.attr("mode", "nearest"), step.needed(0)
         if not is_float(step.dtype()) and mode != "nearest":
             step.refuse(say("it interpolates integers", "对整数做插值"))
+        crops = step.attr("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize"
+        outside = np.zeros(1, bool)
         for axis, (size, scale, length) in enumerate(zip(self.sizes, self.scales, self.lengths, strict=True)):
-            if scale == 1 and size == length:
+            if scale == 1 and size == length and not (crops and self._is_cropped(axis)):
                 continue
-            centres = self._centres(step, size, scale, length)
+            centres = self._centres(step, axis)
+            if crops:
+                beyond = (centres < 0) | (centres > length - 1)
+                outside = outside | beyond.reshape([-1 if place == axis else 1 for place in range(len(self.lengths))])
             if mode == "nearest":
                 places = _nearest(step, centres, length)
                 data = step.op("Gather", data, step.ints(places.tolist(), "places"), axis=axis)
@@ -139,12 +144,22 @@ class Plan:
             data = parts[0]
             for part in parts[1:]:
                 data = step.op("Add", data, part)
+        if outside.any():
+            value = step.const(step.attr("extrapolation_value", 0.0), step.dtype().numpy(), "extrapolation")
+            data = step.op("Where", step.const(outside, np.bool_, "outside"), value, data)
         return data
 
-    def _centres(self, step: Step, size: int, scale: float, length: int) -> Array:
+    def _is_cropped(self, axis: int) -> bool:
+        return bool(self.roi[axis] != 0 or self.roi[len(self.lengths) + axis] != 1)
+
+    def _centres(self, step: Step, axis: int) -> Array:
+        size, scale, length = self.sizes[axis], self.scales[axis], self.lengths[axis]
         mode, places = step.attr("coordinate_transformation_mode", "half_pixel"), np.arange(size)
         if mode == "asymmetric":
             return places / scale
+        if mode == "tf_crop_and_resize":
+            start, end = self.roi[axis] * (length - 1), self.roi[len(self.lengths) + axis] * (length - 1)
+            return start + places * (end - start) / (size - 1) if size > 1 else np.asarray([(start + end) / 2])
         if mode == "align_corners" and size == scale * length:
             return places * (length - 1) / (size - 1) if size > 1 else np.zeros(1)
         if mode not in ("half_pixel", "pytorch_half_pixel", "half_pixel_symmetric"):
