@@ -70,7 +70,7 @@ def test_an_error_that_the_outputs_hide_is_seen(evaluator: Evaluator) -> None:
     assert bias.const_value is not None
     bias.const_value = ir.tensor(bias.const_value.numpy() + np.float32(1.0), name=bias.name)
     running = prover(before, evaluator)
-    assert running.prove_model(after, Interface.of(before), 1e-5, measure="max_scaled", accept=False).passed
+    assert running.prove_model(after, Interface.of(before), 1e-5, measure="max_scaled", accept=False, magnified=True).passed
     pieces = running.prove_pieces(after, Interface.of(before), 1e-5, "max_scaled")
     assert pieces is not None
     assert not pieces.passed

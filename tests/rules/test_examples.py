@@ -70,6 +70,11 @@ def feeds_of(model: ir.Model, example: Example) -> FeedSet:
     return FeedSet(tuple(cases), "test")
 
 
+def accepted(rule: Rule) -> list[str]:
+    """What a user has to name for the rule to rewrite."""
+    return [rule.code] if rule.safety == "unsafe" else []
+
+
 def found(rule: Rule, model: ir.Model, example: Example) -> list[Finding]:
     record = check(model, target=target_of(example), shapes=example.shapes if rule.code != "SH201" else None).record
     return [finding for finding in record.findings if finding.code == rule.code]
@@ -89,7 +94,15 @@ def test_rule_cures_and_stays_cured(rule: Rule, example: Example, opset: int, ev
     model = build(rule, example, opset)
     reference = pinned(model, dict(example.shapes)) if example.shapes else model
     feeds = feeds_of(reference, example) if all(value.shape.is_static() for value in reference.graph.inputs) else None
-    case = fix(model, target=target_of(example), shapes=example.shapes, select=[rule.code], feeds=feeds, evaluator=evaluator)
+    case = fix(
+        model,
+        target=target_of(example),
+        shapes=example.shapes,
+        select=[rule.code],
+        unsafe=accepted(rule),
+        feeds=feeds,
+        evaluator=evaluator,
+    )
     steps = [step for step in case.record.steps if step.code == rule.code]
     left = [finding for finding in case.record.findings if finding.code == rule.code]
     if not example.cured:
@@ -110,7 +123,7 @@ def test_rule_cures_and_stays_cured(rule: Rule, example: Example, opset: int, ev
         for name, item in compare_all(outputs, expected).items():
             assert proof_of([item], 1, rule.bound, rule.measure).passed, f"{name}: {item}"
 
-    again = fix(case.model, target=target_of(example), select=[rule.code], evaluator=evaluator)
+    again = fix(case.model, target=target_of(example), select=[rule.code], unsafe=accepted(rule), evaluator=evaluator)
     assert not [step for step in again.record.steps if step.code == rule.code], "the cure must be idempotent"
 
 
@@ -119,7 +132,15 @@ def test_planted_error_of_one_percent_is_caught(rule: Rule, example: Example, op
     model = build(rule, example, opset)
     reference = pinned(model, dict(example.shapes)) if example.shapes else model
     feeds = feeds_of(reference, example)
-    case = fix(model, target=target_of(example), shapes=example.shapes, select=[rule.code], feeds=feeds, evaluator=evaluator)
+    case = fix(
+        model,
+        target=target_of(example),
+        shapes=example.shapes,
+        select=[rule.code],
+        unsafe=accepted(rule),
+        feeds=feeds,
+        evaluator=evaluator,
+    )
     ports = Interface.of(reference).changed(case.record.interface)
     prover = Prover(reference, evaluator, feeds)
     assert prover.prove_model(case.model, ports, rule.bound, measure=rule.measure).passed

@@ -53,6 +53,7 @@ class Prover:
         constants: Sequence[str] = (),
         measure: Measure = "max_rel",
         accept: bool = True,
+        magnified: bool = False,
     ) -> Proof:
         """Compare a candidate with the last accepted model on all cases; a passed proof makes the candidate the accepted one.
 
@@ -63,6 +64,7 @@ class Prover:
 
         Args:
             accept: False to try only.
+            magnified: whether that is allowed: only where the changed pieces have been proven one by one.
             constants: weights the rewrite computed. ONNX Runtime may choose another kernel for a weight than for a computed tensor
                 (prepacking), so an exact proof that fails is tried with them fed as tensors, as they were before.
         """
@@ -72,7 +74,7 @@ class Prover:
             return Proof(len(self.feeds.cases), 0.0, 1.0, 0.0, bound, False, error.found, 1.0, measure)
         pairs = _pairs(found, self._accepted)
         proof = proof_of(pairs, len(self.feeds.cases), bound, measure)
-        if not proof.passed and measure == "max_scaled" and proof.max_scaled < 1.0:
+        if not proof.passed and magnified and measure == "max_scaled" and proof.max_scaled < 1.0:
             proof = proof_of(pairs, len(self.feeds.cases), max(bound, *self.noise().values()), measure)
         if not proof.passed and bound == 0.0:
             proof = self._prove_with_fed(model, interface, constants) or self._prove_with_weights_fed(model, interface) or proof

@@ -249,11 +249,14 @@ class _Run:
         infer_shapes(made.model)
         interface = self.interface.then(made.change.inputs, made.change.outputs)
         try:
+            magnified = made.pieces is not None
             if rule.bound and made.change.rewrites:
                 pieces = prover.prove_pieces(made.model, interface, rule.bound, rule.measure)
                 if pieces is not None and not pieces.passed:
                     return pieces
-            return prover.prove_model(made.model, interface, rule.bound, made.change.constants, rule.measure, accept=final)
+                magnified = pieces is not None
+            constants = made.change.constants
+            return prover.prove_model(made.model, interface, rule.bound, constants, rule.measure, accept=final, magnified=magnified)
         except UsageError as error:  # the inputs hold values the narrowed interface does not: rolled back like any failed proof
             return Proof(len(prover.feeds.cases), 0.0, 1.0, 0.0, rule.bound, False, error.found, 1.0, rule.measure)
 
@@ -333,6 +336,7 @@ class _Run:
         context = self._context(candidate, unsafe=unsafe, whole=whole)
         for node in changed:
             _rewrite(rule, node, context)
+        _drop_unused_weights(candidate.graph)
         return _Attempt(candidate, Change(places), _together(proofs.values(), rule))
 
     def _wants(self, rule: NodeRule, node: ir.Node, allowed: set[str], whole: Context) -> bool:
@@ -358,6 +362,13 @@ def _rewrite(rule: NodeRule, node: ir.Node, context: Context) -> None:
     rule.rewrite(builder, node, context)
     if node.graph is not None:
         builder.remove(node)
+
+
+def _drop_unused_weights(graph: ir.Graph) -> None:
+    """A rewrite leaves weights behind that nobody reads any more."""
+    for name, value in list(graph.initializers.items()):
+        if not value.uses() and not value.is_graph_output() and not value.is_graph_input():
+            del graph.initializers[name]
 
 
 def _boundary(node: ir.Node) -> list[str]:

@@ -168,7 +168,8 @@ class _Run:
             pieces = prover.prove_pieces(made.model, self.interface, bound, measure) if bound else None
             if pieces is not None and not pieces.passed:  # an error in a piece may vanish on the way to the outputs
                 return pieces
-            return prover.prove_model(made.model, self.interface, bound, made.journal.constants, measure, accept=final)
+            constants, magnified = made.journal.constants, pieces is not None
+            return prover.prove_model(made.model, self.interface, bound, constants, measure, accept=final, magnified=magnified)
 
         outcome = leave_out_failures(attempt, lambda made: made.journal.rewrites, prove)
         for rewrite, proof in outcome.guilty:

@@ -125,7 +125,7 @@ class Float64Island(ModelRule):
             half = Constant<value = double {0.5}>() fill = ConstantOfShape<value = double[1] {2.5}>(size) eye = EyeLike<dtype = 11>(x)
             a = Mul(x, half) b = Add(a, fill) c = Add(b, eye) y = Mul(c, w) }
         """,
-            also=("OP104", "SH202", "OP103", "OP101", "OP107"),
+            also=("OP104", "SH202", "OP103", "OP101", "OP213"),
         ),
         Example(
             """

@@ -54,7 +54,7 @@ class UnfusedArithmetic(SimplificationRule):
         }
         """,
             edges=False,
-            also=("OP108",),
+            also=("OP211",),
         ),
         Example(
             """

@@ -77,14 +77,14 @@ class NegativeConstantIndex(NodeRule):
         <ir_version: 8, opset_import: ["" : OPSET]>
         agraph (float[3,4] x) => (float[2] y) <int64[2,2] where = {-1, 0, 1, -2}> { y = GatherND(x, where) }
         """,
-            also=("OP111",),
+            also=("OP213",),
         ),
         Example(
             """
         <ir_version: 8, opset_import: ["" : OPSET]>
         agraph (float[3,4] x, float[1,4] u) => (float[3,4] y) <int64[1,1] row = {-1}> { y = ScatterND(x, row, u) }
         """,
-            also=("OP111",),
+            also=("OP213",),
         ),
         Example(
             """

@@ -89,7 +89,7 @@ class OpsetOutOfRange(ModelRule):
         agraph (float[2,3] x, float[2,3] z) => (float[2,3] y) { y = DeformConv(x, z, z) }
         """,
             opsets=(19,),
-            also=("OP101",),
+            also=("OP246",),
             cured=False,
         ),
     )

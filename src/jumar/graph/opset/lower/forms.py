@@ -147,6 +147,11 @@ def _dropout_to_attribute(step: Step) -> bool:
         if ratio is None or ratio.reshape(-1)[0] != 0:
             step.refuse(say("it is in training mode", "它处于训练模式"))
     ratio = step.value_of(step.input(1))  # means nothing in inference
+    if step.used(1):  # before 12 ONNX Runtime's mask in inference is not all true
+        whole = step.op("Equal", step.needed(0), step.needed(0))
+        ones = step.op("Or", whole, step.op("Not", whole))  # also where the operand is NaN
+        step.finish(step.op("Identity", step.needed(0)), ones)
+        return True
     keep_inputs(step, 1)
     if ratio is not None:
         step.node.attributes["ratio"] = ir.AttrFloat32("ratio", float(ratio.reshape(-1)[0]))

@@ -71,15 +71,21 @@ def _dequantize(step: Step) -> bool:
         return False
     if step.version >= 21 or is_float(step.dtype()):
         return False  # float8 has its own rules
+    dequantized(step)
+    return True
+
+
+def dequantized(step: Step) -> None:
+    """(x - zero) * scale, in float32."""
     scale, zero = _parameters(step)
     data, dtype = step.cast(step.needed(0), FLOAT), step.dtype(1)
     if step.dtype() == ir.DataType.INT32 and zero is None:
         step.finish(step.op("Mul", step.cast(step.needed(0), dtype), scale))
-        return True
+        return
     if zero is not None:
         data = step.op("Sub", data, step.cast(zero, FLOAT))
-    step.finish(step.op("Mul", step.cast(data, dtype), scale))
-    return True
+    wanted = ir.DataType(step.attr("output_dtype", 0) or int(dtype))
+    step.finish(step.cast(step.op("Mul", step.cast(data, dtype), scale), wanted))
 
 
 @lowers(10, "QuantizeLinear")
@@ -107,17 +113,22 @@ def _quantize(step: Step) -> bool:
     plain = narrow and (zero_point is not None or wanted == ir.DataType.UINT8) and not step.attr("block_size", 0) and not precision
     if plain and step.version >= 10 and (step.version >= 13 or not _per_axis(step)) and (step.version >= 19 or step.dtype() == FLOAT):
         return False
-    if step.version >= 23 or wanted not in _LIMITS or (not precision and step.version >= 21):
+    if step.version >= 23 or wanted not in LIMITS or (not precision and step.version >= 21):
         return False
+    quantized(step, wanted, precision)
+    return True
+
+
+def quantized(step: Step, wanted: ir.DataType, precision: int) -> None:
+    """clip(round(x / scale) + zero) to the limits of the type; ``precision`` is the type of the division (0: that of x)."""
     scale, zero = _parameters(step)
     kind = ir.DataType(precision) if precision else step.dtype()
     scaled = step.op("Round", step.op("Div", step.cast(step.needed(0), kind), step.cast(scale, kind)))
     moved = step.cast(scaled, FLOAT)
     if zero is not None:
         moved = step.op("Add", moved, step.cast(zero, FLOAT))
-    limits = [step.const(limit, np.float32, "limit") for limit in _LIMITS[wanted]]
+    limits = [step.const(limit, np.float32, "limit") for limit in LIMITS[wanted]]
     step.finish(step.cast(step.op("Min", step.op("Max", moved, limits[0]), limits[1]), wanted))
-    return True
 
 
 def _wider_weights(step: Step) -> None:
@@ -143,7 +154,7 @@ _SMALL: dict[ir.DataType | None, ir.DataType] = {
     },
 }
 _SMALL_SINCE = {small: 21 if small in (ir.DataType.INT4, ir.DataType.UINT4) else 25 for small in _SMALL}
-_LIMITS = {
+LIMITS = {
     ir.DataType.INT8: (-128, 127),
     ir.DataType.UINT8: (0, 255),
     ir.DataType.INT16: (-32768, 32767),

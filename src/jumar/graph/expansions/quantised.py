@@ -1,0 +1,177 @@
+"""Quantised operators in floats that hold their integers exactly."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import onnx_ir as ir
+
+from ...text import say
+from ..opset.lower.common import unsqueeze
+from ..opset.lower.quantized import LIMITS, dequantized, quantized
+from ..opset.step import Array, Step
+from .base import expands
+from .common import normal_axis
+
+FLOAT = ir.DataType.FLOAT
+EXACT = 1 << 24
+"""Sums of integers up to this magnitude are exact in float32, in any order."""
+_CHUNKS = 64
+
+
+@expands("DequantizeLinear")
+def dequantize(step: Step) -> None:
+    """(x - zero point) * scale."""
+    if step.dtype().name.startswith("FLOAT"):
+        step.refuse(say("a float8 or float4 tensor", "float8 或 float4 张量"))
+    dequantized(step)
+
+
+@expands("QuantizeLinear")
+def quantize(step: Step) -> None:
+    """Divided by the scale, rounded to the nearest even integer, moved by the zero point, clipped."""
+    zero = step.input(2)
+    wanted = zero.dtype if zero is not None else ir.DataType(step.attr("output_dtype", 0) or int(ir.DataType.UINT8))
+    if wanted is None or wanted not in LIMITS:
+        step.refuse(say("it does not quantise to integers of 8 or 16 bits", "它不是量化为 8 位或 16 位整数"))
+    quantized(step, wanted, int(step.attr("precision", 0)))
+
+
+def _centred(step: Step, index: int, zero: int, axis: int | None = None, rank: int = 0) -> ir.Value:
+    """An operand less its zero point, in float32. ``axis``: along which zero points of an axis lie."""
+    data, point = step.cast(step.needed(index), FLOAT), step.input(zero)
+    return data if point is None else step.op("Sub", data, step.cast(_spread(step, point, axis, rank), FLOAT))
+
+
+def _spread(step: Step, value: ir.Value, axis: int | None, rank: int) -> ir.Value:
+    shape = value.shape
+    if shape is None:
+        step.refuse(say("the rank of a scale or zero point is not known", "缩放或零点的秩未知"))
+    if len(shape) == 1 and shape[0] == 1:
+        return step.op("Reshape", value, step.ints([], "scalar"))
+    if len(shape) != 1 or axis is None:
+        return value
+    return unsqueeze(step, value, [place for place in range(rank) if place != axis])
+
+
+def _largest(step: Step, index: int) -> int:
+    """The largest magnitude of an 8-bit operand less any zero point."""
+    return (
+        255
+        if step.dtype(index) in (ir.DataType.INT8, ir.DataType.UINT8)
+        else step.refuse(say("operands of more than 8 bits", "操作数超过 8 位"))
+    )
+
+
+def _product(step: Step, left: ir.Value, right: ir.Value, inner: int, largest: int) -> ir.Value:
+    """A MatMul of integers held in floats, as floats where every sum is exact, otherwise in parts that are added as int32."""
+    each = max(EXACT // largest, 1)
+    if inner <= each:
+        return step.op("MatMul", left, right)
+    if math.ceil(inner / each) > _CHUNKS or inner * largest > np.iinfo(np.int32).max:
+        step.refuse(say("sums of {count} products", "{count} 个乘积之和", count=inner))
+    ranks = [len(value.shape or ()) for value in (left, right)]
+    total: ir.Value | None = None
+    for start in range(0, inner, each):
+        bounds = (step.ints([start], "start"), step.ints([min(start + each, inner)], "end"))
+        parts = (
+            step.op("Slice", left, *bounds, step.ints([ranks[0] - 1], "axis")),
+            step.op("Slice", right, *bounds, step.ints([max(ranks[1] - 2, 0)], "axis")),
+        )
+        part = step.cast(step.op("MatMul", *parts), ir.DataType.INT32)
+        total = part if total is None else step.op("Add", total, part)
+    if total is None:
+        step.refuse(say("an empty product", "空乘积"))
+    return total
+
+
+@expands("MatMulInteger")
+def matmul_integer(step: Step) -> None:
+    """In float32, whose sums are exact up to 2^24, and as int32 beyond."""
+    rank = step.rank(0)
+    left = _centred(step, 0, 2, rank - 2 if rank > 1 else None, rank)
+    right = _centred(step, 1, 3, step.rank(1) - 1, step.rank(1))
+    total = _product(step, left, right, step.dim(-1, 0), _largest(step, 0) * _largest(step, 1))
+    step.finish(step.cast(total, ir.DataType.INT32))
+
+
+def _bound(step: Step, weight: Array | None, zero: Array | None, inner: int, axis: int) -> int:
+    """The largest sum of a convolution: of known weights what they can give, otherwise the worst case."""
+    if weight is None:
+        return inner * 255 * 255
+    centred = weight.astype(np.int64)
+    if zero is not None:
+        shape = [-1 if place == axis else 1 for place in range(weight.ndim)] if zero.size > 1 else [1] * weight.ndim
+        centred = centred - zero.astype(np.int64).reshape(shape)
+    return int(np.abs(centred).sum(axis=tuple(range(1, weight.ndim))).max(initial=0)) * 255
+
+
+def _convolved(step: Step, weight_index: int, zeros: tuple[int, int]) -> ir.Value:
+    """A convolution of integers held in floats, all of whose sums are exact.
+
+    Raises:
+        Unconvertible: they might not be.
+    """
+    shape = step.static(weight_index)
+    zero = step.input(zeros[1])
+    known = None if zero is None else step.value_of(zero)
+    weight = step.value_of(step.input(weight_index)) if zero is None or known is not None else None
+    bound = _bound(step, weight, known, math.prod(shape[1:]), 0)
+    if bound > EXACT:
+        step.refuse(
+            say(
+                "its sums may reach {bound}, and float32 is exact up to {exact}",
+                "其和可达 {bound}，而 float32 只精确到 {exact}",
+                bound=bound,
+                exact=EXACT,
+            )
+        )
+    data = _centred(step, 0, zeros[0])
+    kernel = _centred(step, weight_index, zeros[1], 0, len(shape))
+    names = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
+    return step.op("Conv", data, kernel, **{name: step.node.attributes[name] for name in names if name in step.node.attributes})
+
+
+@expands("ConvInteger")
+def conv_integer(step: Step) -> None:
+    """A convolution in float32, whose sums are exact."""
+    step.finish(step.cast(_convolved(step, 1, (2, 3)), ir.DataType.INT32))
+
+
+def _requantised(step: Step, total: ir.Value, scales: tuple[ir.Value, ir.Value, ir.Value], zero: ir.Value) -> ir.Value:
+    """round(total * (one * other / out)) + zero, clipped to the type of the zero point."""
+    one, other, out = (step.cast(item, FLOAT) for item in scales)
+    factor = step.op("Div", step.op("Mul", one, other), out)
+    moved = step.op("Add", step.op("Round", step.op("Mul", step.cast(total, FLOAT), factor)), step.cast(zero, FLOAT))
+    low, high = (step.const(limit, np.float32, "limit") for limit in LIMITS[zero.dtype or ir.DataType.UINT8])
+    return step.cast(step.op("Min", step.op("Max", moved, low), high), zero.dtype or ir.DataType.UINT8)
+
+
+@expands("QLinearMatMul")
+def qlinear_matmul(step: Step) -> None:
+    """A product of integers in float32, and one rounding at the end."""
+    ranks = (step.rank(0), step.rank(3))
+    left = _centred(step, 0, 2, ranks[0] - 2, ranks[0])
+    right = _centred(step, 3, 5, ranks[1] - 1, ranks[1])
+    total = _product(step, left, right, step.dim(-1, 0), _largest(step, 0) * _largest(step, 3))
+    scales = (
+        _spread(step, step.needed(1), ranks[0] - 2, ranks[0]),
+        _spread(step, step.needed(4), ranks[1] - 1, ranks[1]),
+        _spread(step, step.needed(6), ranks[0] - 2, ranks[0]),
+    )
+    step.finish(_requantised(step, total, scales, _spread(step, step.needed(7), ranks[0] - 2, ranks[0])))
+
+
+@expands("QLinearConv")
+def qlinear_conv(step: Step) -> None:
+    """A convolution of integers in float32, the bias added to its exact sums, and one rounding at the end."""
+    total, rank = _convolved(step, 3, (2, 5)), step.rank(0)
+    bias = step.input(8)
+    if bias is not None:
+        total = step.op("Add", total, step.cast(_spread(step, bias, 1, rank), FLOAT))
+    axis = normal_axis(step, 1, rank)
+    scales = (step.needed(1), _spread(step, step.needed(4), axis, rank), step.needed(6))
+    step.finish(
+        _requantised(step, total, (_spread(step, scales[0], None, 0), scales[1], _spread(step, scales[2], None, 0)), step.needed(7))
+    )
