@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx_ir as ir
 
 from .. import __version__
@@ -194,7 +195,25 @@ class _Run:
                     "参考结果来自 ONNX 参考实现：ONNX Runtime 没有实现该模型",
                 )
             )
+        self._type(prover)
         return prover
+
+    def _type(self, prover: Prover) -> None:
+        """Dtypes, and shapes where those of the inputs are fixed, of tensors that shape inference knows nothing of (behind custom operators)."""
+        untyped = {value.name: value for node in self.model.graph for value in node.outputs if value.type is None and value.name}
+        if not untyped:
+            return
+        fixed = all(value.shape is not None and value.shape.is_static() for value in self.model.graph.inputs)
+        try:
+            captured = prover.capture(self.model, self.interface, untyped, 1)[0]
+        except EvaluationError:
+            return
+        for name, value in untyped.items():
+            array = captured.get(name)
+            if isinstance(array, np.ndarray) and array.dtype.kind in "biufV":
+                value.type = ir.TensorType(ir.DataType.from_numpy(array.dtype))
+                if value.shape is None:
+                    value.shape = ir.Shape(list(array.shape) if fixed else [None] * array.ndim)
 
     def _apply_all(self, prover: Prover) -> None:
         rules = [rule for rule in fixers() if self.chosen is None or rule.code in self.chosen]
