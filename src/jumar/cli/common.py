@@ -160,6 +160,21 @@ ShapeOption = Annotated[
 SelectOption = Annotated[
     str | None, typer.Option("--select", metavar="CODES", help=text("only these rules, comma-separated", "只使用这些规则，以逗号分隔"))
 ]
+RangeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--range",
+        metavar="NAME:LOW,HIGH",
+        help=text("least and largest value of an integer input (repeatable)", "整数输入的最小值和最大值（可重复）"),
+    ),
+]
+CutOption = Annotated[
+    bool,
+    typer.Option(
+        "--cut",
+        help=text("move what the device cannot take to models for the host", "把设备不支持的部分移入由主机执行的模型"),
+    ),
+]
 SetConstOption = Annotated[
     list[str] | None,
     typer.Option(

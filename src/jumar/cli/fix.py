@@ -8,11 +8,13 @@ import typer
 
 from .common import (
     CannOption,
+    CutOption,
     FeedsOption,
     FoldLimitOption,
     ModelArgument,
     OpsetMaxOption,
     Output,
+    RangeOption,
     SelectOption,
     SetConstOption,
     ShapeOption,
@@ -38,19 +40,13 @@ def command(
     cann: CannOption = None,
     opset_max: OpsetMaxOption = None,
     shape: ShapeOption = None,
-    range_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--range",
-            metavar="NAME:LOW,HIGH",
-            help=text("least and largest value of an integer input (repeatable)", "整数输入的最小值和最大值（可重复）"),
-        ),
-    ] = None,
+    range_: RangeOption = None,
     set_const: SetConstOption = None,
     select: SelectOption = None,
     unsafe: UnsafeOption = None,
     feeds: FeedsOption = None,
     fold_limit: FoldLimitOption = None,
+    cut: CutOption = False,
 ) -> None:
     from ..graph.fold import DEFAULT_FOLD_LIMIT
     from ..verbs.common import parse_constants, parse_ranges, parse_shapes
@@ -70,6 +66,7 @@ def command(
             unsafe=codes(unsafe) or (),
             feeds=feeds,
             fold_limit=DEFAULT_FOLD_LIMIT if fold_limit is None else size(fold_limit),
+            cut=cut,
             output=out,
             progress=progress,
         )

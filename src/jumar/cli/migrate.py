@@ -8,6 +8,7 @@ import typer
 
 from .common import (
     CannOption,
+    CutOption,
     DryRunOption,
     FeedsOption,
     FoldLimitOption,
@@ -15,7 +16,9 @@ from .common import (
     OpsetMaxOption,
     Output,
     PrecisionOption,
+    RangeOption,
     SelectOption,
+    SetConstOption,
     ShapeOption,
     SocOption,
     TargetOption,
@@ -40,8 +43,11 @@ def command(
     cann: CannOption = None,
     opset_max: OpsetMaxOption = None,
     shape: ShapeOption = None,
+    range_: RangeOption = None,
+    set_const: SetConstOption = None,
     select: SelectOption = None,
     unsafe: UnsafeOption = None,
+    cut: CutOption = False,
     feeds: FeedsOption = None,
     bound: Annotated[
         float | None,
@@ -60,7 +66,7 @@ def command(
     ] = False,
 ) -> None:
     from ..graph.fold import DEFAULT_FOLD_LIMIT
-    from ..verbs.common import parse_shapes
+    from ..verbs.common import parse_constants, parse_ranges, parse_shapes
     from ..verbs.migrate import migrate
     from ..verbs.verify import DEFAULT_BOUND
 
@@ -73,7 +79,10 @@ def command(
             cann=cann,
             opset_max=opset_max,
             shapes=parse_shapes(shape or []),
+            ranges=parse_ranges(range_ or []),
+            constants=parse_constants(set_const or []),
             select=codes(select),
+            cut=cut,
             unsafe=codes(unsafe) or (),
             feeds=feeds,
             bound=DEFAULT_BOUND if bound is None else bound,

@@ -51,6 +51,14 @@ class Interface:
 
         return cls(ports(model.graph.inputs), ports(model.graph.outputs))
 
+    @classmethod
+    def named(cls, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> Interface:
+        """The identity for ports given as dtypes by name."""
+        return cls(
+            {name: Port(name, dtype, dtype) for name, dtype in inputs.items()},
+            {name: Port(name, dtype, dtype) for name, dtype in outputs.items()},
+        )
+
     def then(self, inputs: Mapping[str, Port], outputs: Mapping[str, Port]) -> Interface:
         """Follow one more rewrite: ``inputs`` and ``outputs`` map present names to what they became."""
 

@@ -27,6 +27,7 @@ from ..targets import Target
 from ..text import Text, say
 from .check import examine, pinned
 from .common import ModelLike, Progress, Shapes, check_shapes, generated_feeds, must_not_overwrite, open_case, silent
+from .cut_parts import cut_model, finish_cut, part_file
 from .verify import unverified
 
 _MAX_ROUNDS = 4
@@ -55,6 +56,7 @@ def fix(
     unsafe: Sequence[str] = (),
     feeds: str | Path | FeedSet | None = None,
     fold_limit: int = DEFAULT_FOLD_LIMIT,
+    cut: bool = False,
     output: str | Path | None = None,
     evaluator: Evaluator | None = None,
     progress: Progress = silent,
@@ -69,6 +71,8 @@ def fix(
         unsafe: codes whose stated assumption the caller accepts.
         feeds: ``.npz`` with real inputs; without it inputs are generated and the record says so.
         fold_limit: bytes by which folding one tensor may enlarge the model.
+        cut: if errors stand, move what the device cannot take to models of their own for the host, before and after the device part,
+            which is then what is returned; they are written beside ``output`` as ``NAME.before.onnx`` and ``NAME.after.onnx``.
         output: where to write the model.
         evaluator: one to share with other calls (starting its process takes a third of a second).
 
@@ -91,11 +95,21 @@ def fix(
     with shared_or_new(evaluator) as running:
         run = _Run(case, running, sizes, chosen, allowed, fold_limit, progress, dict(ranges or {}), bound=bound)
         result = run.execute(feeds)
+        if cut and result.record.verdict == "blocked" and run.prover is not None:
+            try:
+                return run.cut(result, run.prover, None if output is None else Path(output))
+            except (EvaluationError, UsageError) as error:  # the findings stand, and say what is in the way
+                note = say("not cut: {reason}; {remedy}", "未切分：{reason}；{remedy}", reason=error.found, remedy=error.remedy)
+                result = result.replace(record=result.record.extend(notes=(note,)))
     if output is not None:
         files = save(result.model, output)
-        artifacts = tuple(Artifact(str(path), file_sha256(path), "model" if path == files[0] else "weights") for path in files)
-        result = result.replace(model=load(files[0]), record=result.record.extend(artifacts=artifacts))
+        result = result.replace(model=load(files[0]), record=result.record.extend(artifacts=_artifacts(files)))
     return result
+
+
+def _artifacts(files: Sequence[Path]) -> tuple[Artifact, ...]:
+    """The first file is the model, the others hold its weights."""
+    return tuple(Artifact(str(path), file_sha256(path), "model" if path == files[0] else "weights") for path in files)
 
 
 def _bind(case: Case, constants: Mapping[str, Any]) -> tuple[Case, Interface, Step]:
@@ -140,6 +154,33 @@ class _Run:
     left_out: frozenset[tuple[str, str]] = frozenset()
     digester: Digester = field(default_factory=Digester)
     bound: tuple[Case, Interface, Step] | None = None
+    prover: Prover | None = None
+
+    def cut(self, result: Case, prover: Prover, output: Path | None) -> Case:
+        """The device part of what is still blocked, with the steps that led there; the host's parts are written beside it."""
+        pieces = cut_model(result.model, result.record)
+
+        def fix_device(model: ir.Model, feeds: FeedSet) -> Case:
+            return fix(
+                model,
+                target=self.case.target,
+                unsafe=tuple(self.allowed),
+                feeds=feeds,
+                fold_limit=self.fold_limit,
+                evaluator=self.evaluator,
+            )
+
+        reference, feeds = prover.reference, prover.feeds
+        device, step, chain, findings = finish_cut(pieces, self.interface, reference, feeds, self.evaluator, fix_device, output)
+        record = device.record
+        merged = result.record.extend(steps=(*record.steps, step))
+        merged = replace(merged, findings=(*record.findings, *findings), placement=record.placement)
+        if output is None:
+            return Case(device.model, self.case.target, merged)
+        for part in chain.parts:
+            model = device.model if part.name == "device" else part.model
+            merged = merged.extend(artifacts=_artifacts(save(model, part_file(output, part.name))))
+        return Case(load(output), self.case.target, merged)
 
     def execute(self, feeds: str | Path | FeedSet | None) -> Case:
         self.model = self.case.model
@@ -149,7 +190,7 @@ class _Run:
             self.steps.append(step)
         self.progress(say("check", "检查"), 0.0)
         before = self._examine()
-        prover = self._prover(feeds)
+        prover = self.prover = self._prover(feeds)
         if prover is not None:
             self._apply_all(prover)
         after = self._examine()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx_ir as ir
 
 from ..atc import check_precision_mode, find_atc
@@ -14,6 +15,7 @@ from ..atc.toolchain import DEFAULT_TIMEOUT, LONGEST_TIMEOUT
 from ..case import Case, ModelInfo, Record
 from ..errors import EvaluationError, JumarError, UsageError
 from ..graph import Evaluator, load
+from ..graph.bind import bind_inputs
 from ..graph.digest import file_sha256
 from ..graph.fold import DEFAULT_FOLD_LIMIT
 from ..targets import Target
@@ -34,8 +36,11 @@ def migrate(
     cann: str | None = None,
     opset_max: int | None = None,
     shapes: Shapes | None = None,
+    ranges: Mapping[str, tuple[int, int]] | None = None,
+    constants: Mapping[str, Any] | None = None,
     select: Sequence[str] | None = None,
     unsafe: Sequence[str] = (),
+    cut: bool = False,
     feeds: str | Path | None = None,
     bound: float = DEFAULT_BOUND,
     fold_limit: int = DEFAULT_FOLD_LIMIT,
@@ -53,6 +58,7 @@ def migrate(
 
     Args:
         output: the bundle; must not exist unless ``resume`` is set.
+        ranges, constants, cut: as for :func:`~jumar.fix`; a cut model is verified as a chain, and its device part compiled.
         bound: allowed ``max_rel`` of the migrated model against the given one.
         lang: language of ``report.html``.
 
@@ -66,7 +72,9 @@ def migrate(
     check_number("--timeout", timeout, LONGEST_TIMEOUT, zero=False)
     check_precision_mode(precision_mode)  # before anything long is done
     case = open_case(model, "migrate", soc=soc, target=target, cann=cann, opset_max=opset_max)
-    sizes = check_shapes(case.model, shapes or {})
+    given = {name: np.asarray(value).tolist() for name, value in (constants or {}).items()}
+    bound_model = bind_inputs(case.model, given)[0] if given else case.model
+    sizes = check_shapes(bound_model, shapes or {})
     source = {
         "model": None if case.record.model is None else case.record.model.sha256,
         "feeds": None if feeds is None else file_sha256(_existing(feeds)),
@@ -74,7 +82,8 @@ def migrate(
         "target": None if case.target is None else [case.target.to_dict(), case.target.opset_min],
         "shapes": {name: list(shape) for name, shape in sizes.items()},
     }
-    rewriting = {"select": select, "unsafe": unsafe, "fold_limit": fold_limit}
+    rewriting = {"select": select, "unsafe": unsafe, "fold_limit": fold_limit, "cut": cut, "constants": given}
+    rewriting["ranges"] = {name: list(limits) for name, limits in (ranges or {}).items()}
     compiling = {"precision_mode": precision_mode, "dry_run": dry_run, "timeout": timeout}
     bundle = Bundle.open(Path(output), resume)
     with Evaluator() as evaluator:
@@ -139,6 +148,7 @@ class _Migration:
                     shapes=self.sizes,
                     bound=bound,
                     interface=record.interface,
+                    cut=_cut_of(record),
                     evaluator=self.evaluator,
                     progress=self._part(0.6, 0.8),
                 ).record
@@ -174,6 +184,11 @@ class _Migration:
         tool = None if atc is None else [str(atc), atc.stat().st_mtime]
         done = self.bundle.stage("compile", {**self.source, **options, "fixed": _model_digest(record), "atc": tool}, work)
         return replace(record.extend(findings=done.findings, steps=done.steps), artifacts=done.artifacts)
+
+
+def _cut_of(record: Record) -> Sequence[Mapping[str, Any]]:
+    """What the cut step told of the parts, if the model was cut."""
+    return next((step.options["cut"] for step in record.steps if step.options.get("cut")), ())
 
 
 def _model_digest(record: Record) -> str:

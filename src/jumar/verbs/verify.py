@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import onnx_ir as ir
 
 from .. import __version__
 from ..case import Case, Finding, Measurement, Step
+from ..cutting import Chain, load_chain, told_of
 from ..errors import EvaluationError, UsageError
 from ..graph import Digester, Evaluator, copy_model, load, shared_or_new, write_atomic
 from ..graph.digest import file_sha256
@@ -37,6 +38,7 @@ def verify(
     bound: float = DEFAULT_BOUND,
     csv_file: str | Path | None = None,
     interface: Mapping[str, Any] | None = None,
+    cut: Sequence[Mapping[str, Any]] | None = None,
     evaluator: Evaluator | None = None,
     progress: Progress = silent,
 ) -> Case:
@@ -49,6 +51,7 @@ def verify(
         csv_file: also write the table here.
         evaluator: one to share with other calls.
         interface: renamed or narrowed inputs and outputs, as in a manifest; found by itself inside a bundle.
+        cut: the parts of a cut model, as the step ``cut`` told them; found by itself inside a bundle. The parts run one after the other.
 
     Returns:
         A case whose record has one step (``verify``, with the proof) and three measurements per output, and a finding VF601 if an
@@ -76,7 +79,9 @@ def verify(
         feeds = feeds or make_feeds(reference, running)
         prover = Prover(reference, running, feeds)
         progress(say("comparison", "对比"), 0.6)
-        comparisons = compare_outputs(prover, case.model, ports)
+        told = cut if cut is not None else told_of(manifest or {})
+        chain = load_chain(Path(model), told) if told and isinstance(model, (str, Path)) else None
+        comparisons = compare_outputs(prover, case.model, ports) if chain is None else compare_chain(prover, chain, ports, running)
         excused = _excused(prover, comparisons, bound)
     rest = {name: item for name, item in comparisons.items() if name not in excused}
     proof = proof_of(rest.values(), len(feeds.cases), bound)
@@ -93,6 +98,16 @@ def verify(
         write_atomic(csv_file, table(comparisons))
     progress(say("done", "完成"), 1.0)
     return case.replace(record=record)
+
+
+def compare_chain(prover: Prover, chain: Chain, interface: Interface, evaluator: Evaluator) -> dict[str, Comparison]:
+    """The same for a model that was cut: its parts run one after the other."""
+    try:
+        found = [interface.to_caller(chain.run(evaluator, interface.to_model(feed))) for feed in prover.feeds.cases]
+    except EvaluationError as error:
+        return {name: Comparison(float("inf"), 1.0, 0.0, error.found, 1.0) for name in prover.reference[0]}
+    pairs = [compare_all(one, other) for one, other in zip(found, prover.reference, strict=True)]
+    return {name: worst(pair[name] for pair in pairs) for name in pairs[0]}
 
 
 def compare_outputs(prover: Prover, model: ir.Model, interface: Interface) -> dict[str, Comparison]:

@@ -63,10 +63,8 @@ def bitwise(step: Step) -> None:
     powers = step.const([1 << place for place in range(max(high.bit_length(), 1))], np.float32, "powers")
     digits = [_digits(step, item, powers, len(shape)) for item in (one, other)]
     name = step.node.op_type
-    if name == "BitwiseXor":
-        joined = step.op("Abs", step.op("Sub", *digits))
-    else:
-        joined = step.op("Min" if name == "BitwiseAnd" else "Max", *digits)
+    joined = step.op({"BitwiseXor": "Sub", "BitwiseAnd": "Min", "BitwiseOr": "Max"}[name], *digits)
+    joined = step.op("Abs", joined) if name == "BitwiseXor" else joined
     total = step.op("MatMul", joined, step.op("Reshape", powers, step.ints([-1, 1], "column")))
     out = np.broadcast_shapes(step.static(0), step.static(1))
     step.finish(step.cast(step.op("Reshape", total, step.ints(out, "shape")), step.dtype()))

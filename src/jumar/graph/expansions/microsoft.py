@@ -94,9 +94,9 @@ def _activated(step: Step, data: ir.Value) -> ir.Value:
         return step.op("LeakyRelu", data, alpha=values[0] if values else float(step.attr("activation_alpha", 0.01)))
     if name == "HardSigmoid" and len(values) == 2:
         return step.op("HardSigmoid", data, alpha=values[0], beta=values[1])
-    if name == "Clip" and len(values) == 2 and step.version >= 11:
-        return step.op("Clip", data, step.like(values[0]), step.like(values[1]))
-    step.refuse(say("activation {name}", "激活函数 {name}", name=name))
+    if name != "Clip" or len(values) != 2 or step.version < 11:
+        step.refuse(say("activation {name}", "激活函数 {name}", name=name))
+    return step.op("Clip", data, step.like(values[0]), step.like(values[1]))
 
 
 @expands(DOMAIN + "FusedConv")

@@ -115,8 +115,8 @@ def _places(step: Step, size: int, before: int, after: int, mode: str) -> Array:
         return np.clip(wanted, 0, size - 1)
     if mode == "wrap":
         return wanted % size
-    if mode == "reflect" and size > 1:
-        period = 2 * (size - 1)
-        folded = np.abs(wanted) % period
-        return np.where(folded >= size, period - folded, folded)
-    step.refuse(say("mode {mode} of an axis of {size}", "大小为 {size} 的维的 {mode} 模式", mode=mode, size=size))
+    if mode != "reflect" or size < 2:
+        step.refuse(say("mode {mode} of an axis of {size}", "大小为 {size} 的维的 {mode} 模式", mode=mode, size=size))
+    period = 2 * (size - 1)
+    folded = np.abs(wanted) % period
+    return np.where(folded >= size, period - folded, folded)

@@ -96,7 +96,7 @@ def matmul_integer(step: Step) -> None:
     step.finish(step.cast(total, ir.DataType.INT32))
 
 
-def _bound(step: Step, weight: Array | None, zero: Array | None, inner: int, axis: int) -> int:
+def _bound(weight: Array | None, zero: Array | None, inner: int, axis: int) -> int:
     """The largest sum of a convolution: of known weights what they can give, otherwise the worst case."""
     if weight is None:
         return inner * 255 * 255
@@ -117,7 +117,7 @@ def _convolved(step: Step, weight_index: int, zeros: tuple[int, int]) -> ir.Valu
     zero = step.input(zeros[1])
     known = None if zero is None else step.value_of(zero)
     weight = step.value_of(step.input(weight_index)) if zero is None or known is not None else None
-    bound = _bound(step, weight, known, math.prod(shape[1:]), 0)
+    bound = _bound(weight, known, math.prod(shape[1:]), 0)
     if bound > EXACT:
         step.refuse(
             say(

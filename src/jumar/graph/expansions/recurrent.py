@@ -263,10 +263,8 @@ class _Unrolled:
             return step.op("Add", value, step.op("Mul", side.peepholes[place], seen)) if side.peepholes else value
 
         opened = gate(step, self.clipped(peeked(let_in, 0, cell)))
-        if step.attr("input_forget", 0):
-            kept = step.op("Sub", step.like(1), opened)
-        else:
-            kept = gate(step, self.clipped(peeked(keep, 2, cell)))
+        coupled = bool(step.attr("input_forget", 0))
+        kept = step.op("Sub", step.like(1), opened) if coupled else gate(step, self.clipped(peeked(keep, 2, cell)))
         added = step.op("Mul", opened, candidate(step, self.clipped(fresh)))
         new_cell = step.op("Add", step.op("Mul", kept, cell), added)
         shown = gate(step, self.clipped(peeked(let_out, 1, new_cell)))

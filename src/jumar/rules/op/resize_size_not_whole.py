@@ -74,7 +74,7 @@ class ResizeSizeNotWhole(NodeRule):
         sizes = _sizes(node)
         if sizes is None:
             raise Refused(say("its sizes are not known", "其大小未知"))
-        kept = {name: value for name, value in node.attributes.items()}
+        kept = dict(node.attributes)
         roi = node.inputs[1] if len(node.inputs) > 1 else None
         written = builder.const(sizes, np.int64, "sizes")
         scales = builder.const([], np.float32, "scales") if ctx.opset < 13 else None

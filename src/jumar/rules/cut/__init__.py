@@ -1,0 +1,1 @@
+"""Findings of the cut between host and device."""
