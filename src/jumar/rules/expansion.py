@@ -58,13 +58,15 @@ def grade_of(answers: tuple[Support, ...]) -> int:
 def try_expansions(node: ir.Node, ctx: Context, rule: str, depth: int = 0) -> Outcome:
     """The first expansion all of whose nodes the target takes, or else the best one that is better than the node as it is."""
     load_expansions()
-    best = Outcome(None, grade=grade_of(ctx.judge(node)) if depth == 0 else _BAD)
+    # Whoever asks for a node that the target takes has another reason to be rid of it.
+    own = grade_of(ctx.judge(node))
+    best = Outcome(None, grade=own if depth == 0 and own != _GOOD else _BAD)
     reasons: list[Text] = []
     for expansion in expansions_of(operator_name(node)):
         model = miniature(ctx.model, node)
         twin = model.graph[0]
         try:
-            made = _expand(model, twin, ctx, rule, expansion, depth)
+            made = expand_node(model, twin, ctx, rule, expansion, depth)
         except Unconvertible as refusal:
             reasons.append(refusal.bare)
             continue
@@ -90,7 +92,7 @@ def _becomes_int32(node: ir.Node, ctx: Context) -> bool:
     return value is not None and is_integer(value.dtype) and ctx.range_of(value).fits(ir.DataType.INT32)
 
 
-def _expand(model: ir.Model, node: ir.Node, ctx: Context, rule: str, expansion: Expansion, depth: int = 0) -> list[ir.Node]:
+def expand_node(model: ir.Model, node: ir.Node, ctx: Context, rule: str, expansion: Expansion, depth: int = 0) -> list[ir.Node]:
     """Expand a node of ``model`` in place, and again what it made as far as that helps. Returns the nodes now there."""
     version = ctx.opset
     step = Step(model, node, used_names(model), version, rule=rule)
@@ -110,7 +112,7 @@ def _expand(model: ir.Model, node: ir.Node, ctx: Context, rule: str, expansion: 
             final.append(item)
             continue
         again = try_expansions(item, ctx, rule, depth + 1)
-        final += [item] if again.expansion is None else _expand(model, item, ctx, rule, again.expansion, depth + 1)
+        final += [item] if again.expansion is None else expand_node(model, item, ctx, rule, again.expansion, depth + 1)
     return final
 
 
@@ -183,7 +185,7 @@ class ExpansionRule(NodeRule):
         if outcome.expansion is None:
             raise Refused(outcome.reason or say("no expansion of it is known", "没有已知的展开方式"))
         try:
-            _expand(ctx.model, node, ctx, self.code, outcome.expansion)
+            expand_node(ctx.model, node, ctx, self.code, outcome.expansion)
         except Unconvertible as refusal:
             raise Refused(refusal.bare) from refusal
 

@@ -7,10 +7,13 @@ from collections.abc import Iterator
 import onnx_ir as ir
 
 from ...case import Finding
-from ...graph import infer_shapes
+from ...graph import copy_model, infer_shapes, node_place
 from ...graph.opset import Unconvertible, convert_opset
 from ...text import say
 from ..base import Change, Context, Example, ModelRule, Refused
+from ..expansion import expand_node, try_expansions
+
+_MOST_EXPANDED = 200
 
 
 class OpsetOutOfRange(ModelRule):
@@ -116,9 +119,30 @@ class OpsetOutOfRange(ModelRule):
             return None
         old = ctx.opset
         infer_shapes(model)
-        try:
-            changed = convert_opset(model, wanted)
-        except Unconvertible as error:
-            raise Refused(error.reason) from error
+        expanded = _write_out(model, wanted, ctx)
+        changed = convert_opset(model, wanted)
         infer_shapes(model, forget=True)
-        return Change(tuple(changed), options={"from": old, "to": wanted})
+        return Change((*expanded, *changed), options={"from": old, "to": wanted})
+
+
+def _write_out(model: ir.Model, wanted: int, ctx: Context) -> list[str]:
+    """Expand, in place, the operators that cannot be expressed at the wanted opset as they are.
+
+    Raises:
+        Refused: one has no expansion either.
+    """
+    expanded: list[str] = []
+    while True:
+        trial = copy_model(model)
+        try:
+            convert_opset(trial, wanted)
+        except Unconvertible as error:
+            outputs = {value.name for value in error.node.outputs}
+            node = next((item for item in model.graph if outputs & {value.name for value in item.outputs}), None)
+            outcome = None if node is None else try_expansions(node, ctx, OpsetOutOfRange.code)
+            if node is None or outcome is None or outcome.expansion is None or len(expanded) >= _MOST_EXPANDED:
+                raise Refused(error.reason) from error
+            expanded.append(node_place(node))
+            expand_node(model, node, ctx, OpsetOutOfRange.code, outcome.expansion)
+        else:
+            return expanded

@@ -10,10 +10,10 @@ class SamplingNotTaken(ExpansionRule):
     code = "OP246"
     name = "sampling-not-taken"
     since = "0.1"
-    ops = frozenset(("GridSample", "Col2Im", "DeformConv"))
+    ops = frozenset(("Col2Im", "DeformConv", "GridSample", "RoiAlign"))
     bound = 1e-5
     DOC_EN = """
-    What: GridSample, Col2Im or DeformConv on a target that refuses it, runs it on the AI CPU, or may not have it.
+    What: GridSample, Col2Im, DeformConv or RoiAlign on a target that refuses it, runs it on the AI CPU, or may not have it.
 
     Why on Ascend: few SoCs have kernels for sampling at computed places, and for some modes only.
 
@@ -24,7 +24,7 @@ class SamplingNotTaken(ExpansionRule):
     Evidence: the kernel tables and limits that `jumar targets show` cites; ONNX operator definitions and node tests.
     """
     DOC_ZH = """
-    问题：目标不支持 GridSample、Col2Im 或 DeformConv，只能在 AI CPU 上执行，或可能没有该算子。
+    问题：目标不支持 GridSample、Col2Im、DeformConv 或 RoiAlign，只能在 AI CPU 上执行，或可能没有该算子。
 
     在昇腾上的原因：很少有 SoC 具有按计算位置采样的算子实现，且只支持部分模式。
 
