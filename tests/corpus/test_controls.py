@@ -142,7 +142,7 @@ def test_an_opset_above_18_is_blocked(opset: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("attribute", "expected"), [("", {"OP111"}), (", linear_before_reset = 0", {"OP111"}), (", linear_before_reset = 1", set())]
+    ("attribute", "expected"), [("", {"OP225"}), (", linear_before_reset = 0", {"OP225"}), (", linear_before_reset = 1", set())]
 )
 def test_a_gru_that_resets_before_the_product_is_blocked(attribute: str, expected: set[str]) -> None:
     text = f"""<ir_version: 8, opset_import: ["" : 13]>

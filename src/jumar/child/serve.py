@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from typing import Any, BinaryIO
 
@@ -40,6 +41,9 @@ def _external_initializers(options: Any, external: list[dict[str, Any]]) -> list
     return [arrays, values]
 
 
+_UNREAD = re.compile("bfloat16|float8|int4|int2|float4")
+
+
 class _Server:
     def __init__(self) -> None:
         self.sessions: dict[int, tuple[Any, Any]] = {}
@@ -59,6 +63,10 @@ class _Server:
         kept = _external_initializers(options, header["external"])
         try:
             session = ort.InferenceSession(bytes(payloads[0]), options, providers=["CPUExecutionProvider"])
+            # Python cannot read tensors of these types from ONNX Runtime.
+            unread = [port.type for port in (*session.get_inputs(), *session.get_outputs()) if _UNREAD.search(port.type)]
+            if unread:
+                raise RuntimeError(f"NOT_IMPLEMENTED: {unread[0]} as input or output")
         except Exception as error:
             from .reference import ReferenceSession, may_stand_in
 

@@ -87,8 +87,8 @@ def _divide(graph: ir.Graph, blocked: Set[ir.Node], per_byte: int) -> Division:
     chosen = network.source_side()
     before = tuple(node for node in nodes if ("device", node) not in chosen)
     after = tuple(node for node in nodes if ("later", node) in chosen)
-    device = tuple(node for node in nodes if ("device", node) in chosen and ("later", node) not in chosen)
-    return Division(before, device, after, _share(before, device, after))
+    middle = tuple(node for node in nodes if ("device", node) in chosen and ("later", node) not in chosen)
+    return Division(before, middle, after, _share(before, middle, after))
 
 
 def _share(*places: Sequence[ir.Node]) -> float | None:

@@ -33,6 +33,10 @@ _ERRORS = frozenset(
 )
 
 
+# What arithmetic on attributes and shapes raises where they contradict each other.
+_MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What became of trying an expansion.
@@ -100,7 +104,12 @@ def expand_node(model: ir.Model, node: ir.Node, ctx: Context, rule: str, expansi
     schema = find_schema(node.op_type, version) if node.domain in ("", "ai.onnx") else None
     if schema is not None:
         step.source = schema
-    expansion(step)
+    elif node.domain in ("", "ai.onnx"):
+        raise Unconvertible(node, say("it is not an operator of opset {version}", "它不是 opset {version} 的算子", version=version))
+    try:
+        expansion(step)
+    except _MALFORMED as error:
+        raise Unconvertible(node, say("its form is not one that ONNX allows", "其形式不符合 ONNX 的规定")) from error
     made = [item for item in step.made if item.graph is not None]
     for item in made:
         _check_form(node, item, version)
@@ -159,7 +168,7 @@ class ExpansionRule(NodeRule):
         decisive = min(troubles, key=lambda answer: SEVERITY_ORDER[answer.status])
         severity: Severity = "error" if decisive.status in _ERRORS else "warning"
         yield self.finding(
-            say("`{node}`: {op} on {soc}: {reason}", "`{node}`：{op}（{soc}）：{reason}", node=node.name or node.op_type, op=operator_name(node),
+            say("`{node}`: {op} on {soc}: {reason}", "`{node}`：{soc} 上的 {op}：{reason}", node=node.name or node.op_type, op=operator_name(node),
                 soc=ctx.target.soc.name, reason=decisive.reason or words(decisive.status)),
             words(decisive.status),
             say("write it as {ops}", "用 {ops} 写出", ops=", ".join(outcome.made) or "its operand")

@@ -96,11 +96,8 @@ def cut_model(model: ir.Model, record: Record) -> Pieces:
         last = _frontier(
             rest, {n for n in rest.graph if n.outputs[0].name not in ends}, {n for n in rest.graph if n.outputs[0].name in ends}
         )
-        last += [
-            value.name or ""
-            for value in rest.graph.outputs
-            if value.producer() is not None and value.producer().outputs[0].name not in ends
-        ]
+        makers = [(value, value.producer()) for value in rest.graph.outputs]
+        last += [value.name or "" for value, maker in makers if maker is not None and maker.outputs[0].name not in ends]
         device, after = cut(rest, list(dict.fromkeys(last)))
     return Pieces(before, device, after, division, dict(Counter(node.op_type for node in blocked)))
 

@@ -42,7 +42,7 @@ def test_random_graphs_compute_the_same(graph: Drawn, seed: int, evaluator: Eval
     model = graph.model()
     changed, plan = narrowed(model, graph.declared)
     onnx.checker.check_model(ir.to_proto(changed), full_check=True)
-    assert casts(changed) - casts(model) <= len(plan.units)
+    assert casts(changed) - casts(model) <= 2 * len(plan.units)  # a removed problem is worth two Casts
     assert plan.assumptions == ()
     feeds = graph.feeds(seed)
     with evaluator.session(model) as before, evaluator.session(changed) as after:

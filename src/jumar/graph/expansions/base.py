@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import onnx
 import onnx_ir as ir
@@ -38,7 +39,7 @@ def expansions_of(operator: str) -> tuple[Expansion, ...]:
 @cache
 def schema_functions() -> frozenset[str]:
     """Standard operators whose schema has a function body at some version."""
-    found = onnx.defs.get_all_schemas_with_history()
+    found: list[Any] = list(onnx.defs.get_all_schemas_with_history())  # the stubs of ONNX leave function bodies out
     return frozenset(
         schema.name for schema in found if schema.domain == "" and (schema.has_function or schema.has_context_dependent_function)
     )

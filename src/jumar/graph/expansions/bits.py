@@ -8,6 +8,7 @@ import onnx_ir as ir
 from ...text import say
 from ..opset.step import Step
 from .base import expands
+from .common import sizes
 
 _WIDTHS = {
     ir.DataType.UINT8: 8,
@@ -72,7 +73,7 @@ def bitwise(step: Step) -> None:
 
 def _digits(step: Step, value: ir.Value, powers: ir.Value, rank: int) -> ir.Value:
     """Digits 0 and 1 in base two along a new last axis, as floats."""
-    shape = [*([1] * (rank - len(value.shape or ()))), *(int(dim) for dim in value.shape or ()), 1]
+    shape = [*([1] * (rank - len(value.shape or ()))), *sizes(step, value), 1]
     column = step.op("Reshape", step.cast(value, ir.DataType.FLOAT), step.ints(shape, "shape"))
     shifted = step.op("Floor", step.op("Div", column, powers))
     half = step.op("Floor", step.op("Mul", shifted, step.const(0.5, np.float32, "half")))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
 from ...text import say
 from ..opset.step import Array, Step
+from ..shapes import static_shape
 
 DENSE_LIMIT = 1 << 22
 """Elements of the largest matrix that a dense form may hold; above it the form is refused."""
@@ -23,6 +25,23 @@ def take(step: Step, data: ir.Value, axis: int, indices: Sequence[int] | Array) 
 
 def reshape(step: Step, data: ir.Value, shape: Sequence[int]) -> ir.Value:
     return step.op("Reshape", data, step.ints(list(shape), "shape"))
+
+
+def attributes_of(step: Step, names: Iterable[str]) -> dict[str, Any]:
+    """Those of the named attributes that the node has."""
+    return {name: step.node.attributes[name] for name in names if name in step.node.attributes}
+
+
+def sizes(step: Step, value: ir.Value) -> list[int]:
+    """The shape of a tensor made here.
+
+    Raises:
+        Unconvertible: it is not static.
+    """
+    shape = static_shape(value)
+    if shape is None:
+        step.refuse(say("the shape of `{name}` is not static", "`{name}` 的形状不是静态的", name=value.name))
+    return list(shape)
 
 
 def transposed(step: Step, data: ir.Value, order: Sequence[int]) -> ir.Value:

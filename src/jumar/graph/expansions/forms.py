@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
@@ -11,7 +12,7 @@ from ...text import say
 from ..opset.lower.common import squeeze, unsqueeze
 from ..opset.step import Step
 from .base import expands
-from .common import normal_axis, reshape, take, transposed
+from .common import attributes_of, is_float, normal_axis, reshape, take, transposed
 
 
 @expands("Flatten")
@@ -42,7 +43,7 @@ def dilated_transpose(step: Step) -> None:
         shape[axis] = spans[axis - 2]
         wide = step.op("Slice", wide, step.ints([0], "start"), step.ints([shape[axis]], "end"), step.ints([axis], "axis"))
     inputs = [step.needed(0), wide, *step.node.inputs[2:]]
-    kept = {name: value for name, value in step.node.attributes.items() if name not in ("dilations", "kernel_shape")}
+    kept = attributes_of(step, set(step.node.attributes) - {"dilations", "kernel_shape"})
     step.finish(step.op("ConvTranspose", *inputs, **kept, kernel_shape=spans))
 
 
@@ -56,7 +57,7 @@ def convolution(step: Step) -> None:
         pads, extra = _conv_pads(step, weight, strides, dilations), None
     else:
         pads, extra = _transposed_pads(step, weight, strides, dilations)
-    written = {
+    written: dict[str, Any] = {
         "kernel_shape": list(weight[2:]),
         "strides": strides,
         "dilations": dilations,
@@ -78,7 +79,7 @@ def line(step: Step) -> None:
     if step.rank() != 3:
         step.refuse(say("it is not 1-D", "它不是一维"))
     weight = step.static(1)
-    node, doubled = step.node, {}
+    node, doubled = step.node, dict[str, Any]()
     for name, first in (("strides", 1), ("dilations", 1), ("output_padding", 0), ("kernel_shape", 1), ("output_shape", 1)):
         given = step.attr(name)
         if given is not None:
@@ -87,7 +88,7 @@ def line(step: Step) -> None:
     if pads is not None:
         doubled["pads"] = [0, pads[0], 0, pads[1]]
     doubled["kernel_shape"] = [1, weight[2]]
-    kept = {name: value for name, value in node.attributes.items() if name not in doubled}
+    kept = attributes_of(step, set(node.attributes) - set(doubled))
     image, kernel = unsqueeze(step, step.needed(0), [2]), unsqueeze(step, step.needed(1), [2])
     step.finish(squeeze(step, step.op(node.op_type, image, kernel, *node.inputs[2:], **kept, **doubled), [2]))
 
@@ -239,7 +240,7 @@ def float_remainder(step: Step) -> None:
     if not step.attr("fmod", 0):
         step.refuse(say("fmod is not set", "没有设置 fmod"))
     one, other = step.needed(0), step.needed(1)
-    if step.dtype() not in (ir.DataType.FLOAT, ir.DataType.FLOAT16):
+    if not is_float(step.dtype()):
         _integer_remainder(step, one, other)
         return
     top, bottom, zero = step.op("Abs", one), step.op("Abs", other), step.like(0)

@@ -161,7 +161,7 @@ def eye_like(step: Step) -> None:
     dtype = step.attr("dtype")
     wanted = step.dtype() if dtype is None else ir.DataType(dtype)
     within(step, math.prod(shape))
-    step.finish(step.const(np.eye(*shape, k=int(step.given("k"))), wanted.numpy(), "eye"))
+    step.finish(step.const(np.eye(shape[0], shape[1], k=int(step.given("k"))), wanted.numpy(), "eye"))
 
 
 @expands("Compress")

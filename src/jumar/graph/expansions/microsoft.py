@@ -11,7 +11,7 @@ from ...text import say
 from ..opset.lower.common import reduce
 from ..opset.step import Step
 from .base import expands
-from .common import reshape
+from .common import attributes_of, reshape
 
 DOMAIN = "com.microsoft::"
 
@@ -103,7 +103,7 @@ def _activated(step: Step, data: ir.Value) -> ir.Value:
 def fused_conv(step: Step) -> None:
     """A Conv, a sum and an activation."""
     names = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
-    kept = {name: step.node.attributes[name] for name in names if name in step.node.attributes}
+    kept = attributes_of(step, names)
     bias, other = step.input(2), step.input(3)
     result = step.op("Conv", step.needed(0), step.needed(1), *([] if bias is None else [bias]), **kept)
     result = result if other is None else step.op("Add", result, other)
@@ -113,7 +113,7 @@ def fused_conv(step: Step) -> None:
 @expands(DOMAIN + "FusedGemm")
 def fused_gemm(step: Step) -> None:
     """A Gemm and an activation."""
-    kept = {name: step.node.attributes[name] for name in ("alpha", "beta", "transA", "transB") if name in step.node.attributes}
+    kept = attributes_of(step, ("alpha", "beta", "transA", "transB"))
     inputs = [step.needed(0), step.needed(1)] + ([] if step.input(2) is None else [step.needed(2)])
     step.finish(_activated(step, step.op("Gemm", *inputs, **kept)))
 

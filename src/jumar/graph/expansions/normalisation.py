@@ -76,6 +76,8 @@ def extreme_of_narrow(step: Step) -> None:
     """Integers of 8 bits, and booleans, through a type that has a kernel."""
     if step.dtype() not in (ir.DataType.BOOL, ir.DataType.INT8, ir.DataType.UINT8):
         step.refuse(say("its values are wider than 8 bits", "其取值超过 8 位"))
+    if 0 in step.static():
+        step.refuse(say("it may be empty", "它可能为空"))  # the extreme of nothing is that of the type
     wide = step.cast(step.needed(0), ir.DataType.FLOAT16)
     result = reduce(step, step.node.op_type, wide, _axes(step), int(step.given("keepdims")))
     step.finish(step.cast(result, step.dtype()))

@@ -8,9 +8,12 @@ from ..opset.schemas import find_schema
 from ..opset.step import LOWER, Adapter, Step
 from .base import Expansion, expands
 
-# Taken by a form of their own here, or no improvement.
+# Written out by an expansion of its own, or a step down that relies on those of the versions between.
 _ELSEWHERE = frozenset(
-    ("BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "ConstantOfShape", "Mod", "Resize", "ScatterElements")
+    (
+        *("BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "ConstantOfShape", "DFT", "DequantizeLinear"),
+        *("GatherElements", "GatherND", "IsInf", "IsNaN", "MatMulInteger", "Mod", "QuantizeLinear", "Resize", "ScatterElements"),
+    )
 )
 
 

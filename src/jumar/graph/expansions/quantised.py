@@ -12,7 +12,7 @@ from ..opset.lower.common import unsqueeze
 from ..opset.lower.quantized import LIMITS, dequantized, quantized
 from ..opset.step import Array, Step
 from .base import expands
-from .common import normal_axis
+from .common import attributes_of, normal_axis
 
 FLOAT = ir.DataType.FLOAT
 EXACT = 1 << 24
@@ -130,7 +130,7 @@ def _convolved(step: Step, weight_index: int, zeros: tuple[int, int]) -> ir.Valu
     data = _centred(step, 0, zeros[0])
     kernel = _centred(step, weight_index, zeros[1], 0, len(shape))
     names = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
-    return step.op("Conv", data, kernel, **{name: step.node.attributes[name] for name in names if name in step.node.attributes})
+    return step.op("Conv", data, kernel, **attributes_of(step, names))
 
 
 @expands("ConvInteger")

@@ -288,11 +288,11 @@ def unrolled(step: Step) -> None:
         whole = joined([unsqueeze(step, joined(outputs, 0), [1]) for outputs, _, _ in ran], 1)
         whole = step.op("Transpose", whole, perm=[2, 0, 1, 3]) if node.layout else whole
     ends: list[ir.Value | None] = []
-    for place in (1, 2):
+    for place, found in ((1, [hidden for _, hidden, _ in ran]), (2, [cell for _, _, cell in ran])):
         if not step.used(place):
             ends.append(None)
             continue
-        states = [state for side in ran if (state := side[place]) is not None]
+        states = [state for state in found if state is not None]
         end = joined(states, 0)
         ends.append(step.op("Transpose", end, perm=[1, 0, 2]) if node.layout else end)
     step.finish(whole, *ends)

@@ -11,7 +11,7 @@ from ...text import say
 from ..opset.lower.common import reduce
 from ..opset.step import Array, Step
 from .base import expands
-from .common import reshape, within
+from .common import reshape, sizes, within
 
 _FLOAT_PLACES = 1 << 24  # above it float32 does not hold every place
 
@@ -69,14 +69,14 @@ def _bilinear(step: Step, image: ir.Value, planes: tuple[int, int, int], rows: i
 
 def _row(step: Step, value: ir.Value) -> ir.Value:
     """[batch, places] -> [batch, 1, places]."""
-    shape = [int(dim) for dim in value.shape or ()]
+    shape = sizes(step, value)
     return reshape(step, value, [shape[0], 1, shape[1]])
 
 
 def _gathered(step: Step, image: ir.Value, places: ir.Value) -> ir.Value:
     """[batch, channels, size] at places [batch, count] -> [batch, channels, count]."""
-    batch, channels, size = (int(dim) for dim in image.shape or ())
-    count = int((places.shape or (0, 0))[1])
+    batch, channels, size = sizes(step, image)
+    count = sizes(step, places)[1]
     if batch == 1:
         return reshape(step, step.op("Gather", image, reshape(step, places, [count]), axis=2), [1, channels, count])
     # Batch and place are one axis, so that one Gather serves all.

@@ -121,6 +121,7 @@ class NarrowTypeNotTaken(NodeRule):
         agraph (int8[2,3] a) => (int8[2,3] y) { y = Sign(a) }
         """,
             ranges={"a": (-128, 127)},
+            also=("DT305",),
         ),
     )
 

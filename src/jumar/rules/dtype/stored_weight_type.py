@@ -99,7 +99,7 @@ class StoredWeightType(NodeRule):
             wide = DequantizeLinear<axis = 1>(w, s, z) y = MatMul(x, wide) }
         """,
             opsets=(13, 18),
-            also=("SH202",),
+            also=("OP275", "SH202"),
         ),
         Example(
             """
@@ -108,7 +108,7 @@ class StoredWeightType(NodeRule):
             wide = DequantizeLinear(w, s) y = Add(x, wide) }
         """,
             opsets=(11, 18),
-            also=("SH202",),
+            also=("OP275", "SH202"),
         ),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
@@ -74,7 +75,7 @@ class ResizeSizeNotWhole(NodeRule):
         sizes = _sizes(node)
         if sizes is None:
             raise Refused(say("its sizes are not known", "其大小未知"))
-        kept = dict(node.attributes)
+        kept: dict[str, Any] = dict(node.attributes)
         roi = node.inputs[1] if len(node.inputs) > 1 else None
         written = builder.const(sizes, np.int64, "sizes")
         scales = builder.const([], np.float32, "scales") if ctx.opset < 13 else None
