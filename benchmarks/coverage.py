@@ -5,7 +5,8 @@ usage: python benchmarks/coverage.py [--only PATTERN] [--list] [--jobs N] [--wri
 
 Every numeric node test of the installed ``onnx`` goes through ``fix`` with the inputs the standard ships; the rewritten model is run in
 ONNX Runtime and compared with the outputs the standard ships, within the tolerances of ONNX's own test runner (1e-3 relative,
-1e-7 absolute or 1e-6 of the largest element), widened for outputs in half precision to one unit of it. ATC is not run: ``ready`` is Jumar's verdict.
+1e-7 absolute or 1e-6 of the largest element), widened for outputs in half precision and bfloat16 to two
+units and one unit of theirs. ATC is not run: ``ready`` is Jumar's verdict.
 
 A node test has everything as an input of the model: also axes, shapes and K, which an export stores as weights, and which a target that
 fixes shapes when it compiles cannot take. So each test is run in two forms: *as shipped*, and *told*, as a user tells with ``--set-const``
@@ -209,7 +210,8 @@ def _equal(case: Case, model: ir.Model, interface: Interface, feed: Mapping[str,
         if one.dtype.kind in "fV":
             one, other = one.astype(np.float64), other.astype(np.float64)
         finite = np.abs(other[np.isfinite(other)]) if other.dtype.kind == "f" else np.zeros(0)
-        atol = max(case.atol, 1e-6 * float(finite.max(initial=0.0)))
+        unit = 1e-6 if np.asarray(expected).dtype.itemsize > 2 else rtol
+        atol = max(case.atol, unit * float(finite.max(initial=0.0)))
         if not np.allclose(one, other, rtol=rtol, atol=atol, equal_nan=True):
             return False
     return True

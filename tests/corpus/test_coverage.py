@@ -10,10 +10,9 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from node_cases import coverage
 
 from jumar.graph import Evaluator
-
-from node_cases import coverage
 
 # What a test of the standard may become; anything else is an error of ours.
 HONEST = {"ready", "fixed", "warnings", "blocked"}

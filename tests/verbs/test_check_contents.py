@@ -190,7 +190,7 @@ def test_a_node_from_memory_that_is_no_onnx_is_an_error(inputs: list[str], attri
         on(model)
 
 
-@pytest.mark.parametrize(("name", "code"), [("sequences", "OP105"), ("bfloat16", "DT308"), ("float8", "OP110"), ("no shapes", "OP109")])
+@pytest.mark.parametrize(("name", "code"), [("sequences", "OP105"), ("bfloat16", "DT309"), ("float8", "OP110"), ("no shapes", "OP109")])
 def test_what_they_hold_is_reported(name: str, code: str) -> None:
     assert code in {finding.code for finding in on(HELD[name]).findings}
 

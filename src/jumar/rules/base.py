@@ -173,6 +173,8 @@ class Rule(ABC):
     bound: ClassVar[float] = 0.0
     """Allowed ``measure`` of a rewrite; 0 = equal in every element."""
     measure: ClassVar[Measure] = "max_rel"
+    resolution: ClassVar[float] = 0.0
+    """What the model as given rounds to where the rewrite no longer rounds: outputs cannot be held closer to it than that."""
     DOC_EN: ClassVar[str]
     DOC_ZH: ClassVar[str]
     EXAMPLES: ClassVar[tuple[Example, ...]] = ()
@@ -204,6 +206,11 @@ class Rule(ABC):
             source_line=None if node is None else source_line(node),
             evidence=evidence,
         )
+
+    @property
+    def allowed(self) -> float:
+        """The bound that the proof is held to."""
+        return max(self.bound, self.resolution)
 
     def doc(self, lang: str) -> str:
         return inspect.cleandoc(self.DOC_ZH if lang == "zh" else self.DOC_EN)

@@ -316,7 +316,7 @@ class _Run:
                     return pieces
                 magnified = pieces is not None
             constants = made.change.constants
-            return prover.prove_model(made.model, interface, rule.bound, constants, rule.measure, accept=final, magnified=magnified)
+            return prover.prove_model(made.model, interface, rule.allowed, constants, rule.measure, accept=final, magnified=magnified)
         except UsageError as error:  # the inputs hold values the narrowed interface does not: rolled back like any failed proof
             return Proof(len(prover.feeds.cases), 0.0, 1.0, 0.0, rule.bound, False, error.found, 1.0, rule.measure)
 

@@ -24,7 +24,7 @@ from jumar.graph.opset.step import Step, Unconvertible
 from jumar.graph.ranges import value_ranges
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "corpus"))
-from node_cases import coverage  # noqa: E402
+from node_cases import coverage
 
 # Of the largest element; a few operators add many terms.
 BOUND = 2e-5

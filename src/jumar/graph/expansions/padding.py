@@ -36,23 +36,29 @@ def _pads(step: Step) -> list[tuple[int, int]]:
 def plain(step: Step) -> None:
     """Pads for all axes; what is negative becomes a Slice."""
     pairs, mode = _pads(step), step.given("mode")
-    data = step.needed(0)
-    negative = [place for place, pair in enumerate(pairs) if min(pair) < 0]
     has_axes = step.version >= 18 and step.input(3) is not None
-    if not negative and not has_axes:
+    if min(map(min, pairs), default=0) >= 0 and not has_axes:
         step.refuse(say("its pads are those of all axes and not negative", "其 pads 已覆盖所有维且不为负"))
-    if negative and mode != "constant":
-        step.refuse(say("negative pads of mode {mode}", "模式 {mode} 的负 pads", mode=mode))
-    for place in negative:
-        before, after = pairs[place]
-        size = step.dim(place)
-        low, high = max(-before, 0), size - max(-after, 0)
-        if low > high or low > size or high < 0:
-            step.refuse(say("more is cut off than there is", "裁去的长度超过该维大小"))
-        bounds = (step.ints([low], "start"), step.ints([high], "end"), step.ints([place], "axis"))
-        data = step.op("Slice", data, *bounds)
-        pairs[place] = (max(before, 0), max(after, 0))
+    data = _cut(step, pairs)
+    pairs = [(max(before, 0), max(after, 0)) for before, after in pairs]
     step.finish(_padded(step, data, pairs, mode) if any(map(any, pairs)) else data)
+
+
+def _cut(step: Step, pairs: list[tuple[int, int]]) -> ir.Value:
+    """The operand without what negative pads cut off, which comes before anything is added.
+
+    Raises:
+        Unconvertible: they cut off more than there is.
+    """
+    data = step.needed(0)
+    for place, (before, after) in enumerate(pairs):
+        if before >= 0 and after >= 0:
+            continue
+        low, high = max(-before, 0), step.dim(place) - max(-after, 0)
+        if low > high:
+            step.refuse(say("more is cut off than there is", "裁去的长度超过该维大小"))
+        data = step.op("Slice", data, step.ints([low], "start"), step.ints([high], "end"), step.ints([place], "axis"))
+    return data
 
 
 def _padded(step: Step, data: ir.Value, pairs: list[tuple[int, int]], mode: str) -> ir.Value:
@@ -68,31 +74,28 @@ def _padded(step: Step, data: ir.Value, pairs: list[tuple[int, int]], mode: str)
 def selected(step: Step) -> None:
     """Reflected, repeated and wrapped elements as constant places of each axis; constant ones as blocks to concatenate."""
     pairs, mode = _pads(step), step.given("mode")
-    shape = list(step.static())
-    result = step.needed(0)
+    shape = [size + min(before, 0) + min(after, 0) for size, (before, after) in zip(step.static(), pairs, strict=True)]
+    result = _cut(step, pairs)
     for place, (before, after) in enumerate(pairs):
+        before, after = max(before, 0), max(after, 0)
+        if not before and not after:
+            continue
         if mode == "constant":
             result = _blocks(step, result, shape, place, before, after)
-        elif before or after:
+        else:
             result = take(step, result, place, _places(step, shape[place], before, after, mode))
         shape[place] += before + after
     step.finish(result)
 
 
 def _blocks(step: Step, data: ir.Value, shape: list[int], axis: int, before: int, after: int) -> ir.Value:
-    size = shape[axis]
-    if before < 0 or after < 0:
-        low, high = max(-before, 0), size - max(-after, 0)
-        if low > high:
-            step.refuse(say("more is cut off than there is", "裁去的长度超过该维大小"))
-        data = step.op("Slice", data, step.ints([low], "start"), step.ints([high], "end"), step.ints([axis], "axis"))
     parts: list[ir.Value] = []
     for amount in (before, None, after):
         if amount is None:
             parts.append(data)
         elif amount > 0:
             parts.append(_block(step, [amount if place == axis else extent for place, extent in enumerate(shape)]))
-    return parts[0] if len(parts) == 1 else step.op("Concat", *parts, axis=axis)
+    return step.op("Concat", *parts, axis=axis)
 
 
 def _block(step: Step, shape: list[int]) -> ir.Value:

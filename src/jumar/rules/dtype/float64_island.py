@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import onnx_ir as ir
@@ -18,21 +18,22 @@ _DOUBLE, _FLOAT = ir.DataType.DOUBLE, ir.DataType.FLOAT
 _EXACT = 1 << 24  # beyond it float32 skips integers
 
 
-def _double_values(model: ir.Model) -> list[ir.Value]:
+def values_of(model: ir.Model, dtype: ir.DataType) -> list[ir.Value]:
+    """All tensors of a type, at any depth."""
     values: list[ir.Value] = []
     for graph in model.graphs():
-        values += [value for value in (*graph.inputs, *graph.initializers.values()) if value.dtype == _DOUBLE]
-        values += [value for node in graph for value in node.outputs if value.dtype == _DOUBLE]
+        values += [value for value in (*graph.inputs, *graph.initializers.values()) if value.dtype == dtype]
+        values += [value for node in graph for value in node.outputs if value.dtype == dtype]
     return values
 
 
-def _double_attributes(model: ir.Model) -> list[tuple[ir.Node, str]]:
-    """Attributes that name the type (Cast to, EyeLike dtype...) or hold a double tensor (Constant, ConstantOfShape)."""
+def attributes_naming(model: ir.Model, dtype: ir.DataType) -> list[tuple[ir.Node, str]]:
+    """Attributes that name the type (Cast to, EyeLike dtype...) or hold a tensor of it (Constant, ConstantOfShape)."""
     found = []
     for node in all_nodes(model):
         for name, attribute in node.attributes.items():
-            if (attribute.type == ir.AttributeType.TENSOR and attribute.as_tensor().dtype == _DOUBLE) or (
-                name in ("to", "dtype", "output_dtype") and attribute.type == ir.AttributeType.INT and attribute.as_int() == _DOUBLE.value
+            if (attribute.type == ir.AttributeType.TENSOR and attribute.as_tensor().dtype == dtype) or (
+                name in ("to", "dtype", "output_dtype") and attribute.type == ir.AttributeType.INT and attribute.as_int() == dtype.value
             ):
                 found.append((node, name))
     return found
@@ -138,7 +139,7 @@ class Float64Island(ModelRule):
     )
 
     def check(self, ctx: Context) -> Iterator[Finding]:
-        values, attributes = _double_values(ctx.model), _double_attributes(ctx.model)
+        values, attributes = values_of(ctx.model, _DOUBLE), attributes_naming(ctx.model, _DOUBLE)
         if values or attributes:
             first = values[0].name if values else attributes[0][0].name
             counting = _counting(ctx)
@@ -161,7 +162,7 @@ class Float64Island(ModelRule):
             )
 
     def rewrite(self, model: ir.Model, ctx: Context) -> Change | None:
-        values, attributes = _double_values(model), _double_attributes(model)
+        values, attributes = values_of(model, _DOUBLE), attributes_naming(model, _DOUBLE)
         if not values and not attributes:
             return None
         counting = _counting(ctx)
@@ -173,19 +174,28 @@ class Float64Island(ModelRule):
                     node=node_place(counting),
                 )
             )
-        names = tuple(value.name or "" for value in values)
-        for node, key in attributes:
-            attribute = node.attributes[key]
-            if attribute.type == ir.AttributeType.TENSOR:
-                node.attributes[key] = ir.AttrTensor(key, _narrowed(attribute.as_tensor(), node.name or node.op_type))
-            else:
-                node.attributes[key] = ir.AttrInt64(key, _FLOAT.value)
-        for value in values:
-            if value.const_value is not None:
-                value.const_value = _narrowed(value.const_value, value.name or "")
-            value.dtype = _FLOAT
-        ends = [
-            {value.name or "": Port(value.name or "", "double", "float") for value in end if value.name in names}
-            for end in (model.graph.inputs, model.graph.outputs)
-        ]
-        return Change(names, ends[0], ends[1])
+        return in_float32(model, values, attributes, "double")
+
+
+def in_float32(model: ir.Model, values: Sequence[ir.Value], attributes: Sequence[tuple[ir.Node, str]], outside: str) -> Change:
+    """Make these tensors and attributes float32, in place; ``outside`` is the type that the caller goes on using.
+
+    Raises:
+        Refused: a constant does not fit.
+    """
+    names = tuple(value.name or "" for value in values)
+    for node, key in attributes:
+        attribute = node.attributes[key]
+        if attribute.type == ir.AttributeType.TENSOR:
+            node.attributes[key] = ir.AttrTensor(key, _narrowed(attribute.as_tensor(), node.name or node.op_type))
+        else:
+            node.attributes[key] = ir.AttrInt64(key, _FLOAT.value)
+    for value in values:
+        if value.const_value is not None:
+            value.const_value = _narrowed(value.const_value, value.name or "")
+        value.dtype = _FLOAT
+    ends = [
+        {value.name or "": Port(value.name or "", outside, "float") for value in end if value.name in names}
+        for end in (model.graph.inputs, model.graph.outputs)
+    ]
+    return Change(names, ends[0], ends[1])

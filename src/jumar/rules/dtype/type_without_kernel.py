@@ -13,7 +13,7 @@ from ...targets import TAKEN, Status
 from ...text import say
 from ..base import Context, Example, ModelRule
 
-_SPOKEN_OF = ("BFLOAT16", "FLOAT8", "FLOAT4", "INT4", "UINT4", "INT2", "UINT2", "COMPLEX")
+_SPOKEN_OF = ("FLOAT8", "FLOAT4", "INT4", "UINT4", "INT2", "UINT2", "COMPLEX")
 
 
 def _readers(model: ir.Model) -> dict[ir.DataType, list[ir.Node]]:
@@ -37,35 +37,37 @@ class TypeWithoutKernel(ModelRule):
     since = "0.1"
     severity = "warning"
     DOC_EN = """
-    What: the model computes in bfloat16, float8, a 4-bit type or complex numbers, and the target does not take all of it on the AI Core. The finding says how many operators run where.
+    What: the model computes in float8, a 4-bit type or complex numbers, and the target does not take all of it on the AI Core. The finding says how many operators run where.
 
-    Why on Ascend: bfloat16 exists from Atlas A2 on; float8 and 4-bit types are storage of newer chips; complex numbers live on the AI CPU.
+    Why on Ascend: float8 and 4-bit types are storage of newer chips; complex numbers live on the AI CPU.
 
-    Fix: export in float32 or float16 (a bfloat16 weight is exact in float32; DT306 widens weights that are only stored so). Complex arithmetic can be written with real and imaginary parts.
+    Fix: export in float32 or float16 (DT306 widens weights that are only stored so; DT309 speaks of bfloat16). Complex arithmetic can be written with real and imaginary parts.
 
-    Fix safety: advice only. Computing in float32 what was rounded to bfloat16 after each operator differs by up to 2^-8 relative per operator, and ONNX Runtime cannot run most such models, so that nothing could be proven.
+    Fix safety: advice only: what was rounded after each operator differs when it no longer is, by more than any bound worth proving.
 
     Evidence: the kernel tables of the target's CANN toolkit.
     """
     DOC_ZH = """
-    问题：模型使用 bfloat16、float8、4 比特类型或复数进行计算，而目标的 AI Core 不能全部支持。检查结果给出各引擎上的算子数量。
+    问题：模型使用 float8、4 比特类型或复数进行计算，而目标的 AI Core 不能全部支持。检查结果给出各引擎上的算子数量。
 
-    在昇腾上的原因：bfloat16 自 Atlas A2 起才有；float8 与 4 比特类型是更新芯片的存储格式；复数只在 AI CPU 上支持。
+    在昇腾上的原因：float8 与 4 比特类型是更新芯片的存储格式；复数只在 AI CPU 上支持。
 
-    修复：以 float32 或 float16 导出（bfloat16 权重可以用 float32 精确表示；仅作存储的权重由 DT306 展宽）。复数运算可以拆成实部和虚部。
+    修复：以 float32 或 float16 导出（仅作存储的权重由 DT306 展宽；bfloat16 见 DT309）。复数运算可以拆成实部和虚部。
 
-    修复安全性：仅为建议。原本每个算子后都舍入到 bfloat16，改用 float32 计算时每个算子的相对差异可达 2^-8；且 ONNX Runtime 无法运行多数此类模型，因而无法证明。
+    修复安全性：仅为建议：原本每个算子之后都舍入，不再舍入时差异超过任何值得证明的界限。
 
     依据：目标 CANN 工具包中的算子信息库。
     """
     EXAMPLES = (
         Example(
             """
-        <ir_version: 8, opset_import: ["" : OPSET]>
-        agraph (float[2,3] x) => (float[2,3] y) { small = Cast<to = 16>(x) twice = Add(small, small) y = Cast<to = 1>(twice) }
+        <ir_version: 9, opset_import: ["" : OPSET]>
+        agraph (float[2,3] x, float scale) => (float[2,3] y) {
+            small = Cast<to = 17>(x) y = Cast<to = 1>(small)
+        }
         """,
-            opsets=(13, 18),
-            also=("OP104", "OP107"),
+            opsets=(19,),
+            also=("OP104", "OP105", "OP107", "OP110", "OP112", "SH203"),
             cured=False,
         ),
     )

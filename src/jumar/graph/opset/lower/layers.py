@@ -115,10 +115,13 @@ class Windows:
         dims = len(self.kernel)
         self.strides = step.attr("strides", (1,) * dims)
         self.dilations = step.attr("dilations", (1,) * dims)
-        result = static_shape(step.node.outputs[0])
-        if result is None or len(self.size) != dims:
-            step.refuse(say("the shape of its output is not known", "输出的形状未知"))
-        self.result = result[2:]
+        if len(self.size) != dims:
+            step.refuse(say("its kernel does not fit the rank of its input", "其核的维数与输入的秩不符"))
+        self.result = self._result(step)
+        if any(size < 1 for size in self.result):
+            step.refuse(say("its result is empty", "其结果为空"))
+        # Shape inference counts a last window that begins in the padding at the end, up to opset 22; nobody computes it.
+        step.node.outputs[0].shape = ir.Shape([*step.static()[:2], *self.result])
         reach = [(kernel - 1) * dilation + 1 for kernel, dilation in zip(self.kernel, self.dilations, strict=True)]
         total = [
             max(0, (out - 1) * stride + wide - size)
@@ -132,6 +135,21 @@ class Windows:
             pads = step.attr("pads", (0,) * 2 * dims) if auto == "NOTSET" else (0,) * 2 * dims
             self.before, self.after = list(pads[:dims]), list(pads[dims:])
         self.beyond = [max(0, pad - before - after) for pad, before, after in zip(total, self.before, self.after, strict=True)]
+
+    def _result(self, step: Step) -> list[int]:
+        auto, ceil = step.attr("auto_pad", "NOTSET"), bool(step.attr("ceil_mode", 0))
+        pads = step.attr("pads", (0,) * 2 * len(self.size)) if auto == "NOTSET" else (0,) * 2 * len(self.size)
+        result = []
+        for axis, (size, kernel, stride, dilation) in enumerate(zip(self.size, self.kernel, self.strides, self.dilations, strict=True)):
+            if auto in ("SAME_UPPER", "SAME_LOWER"):
+                if dilation > 1:
+                    step.refuse(say("auto_pad with dilations is read in more than one way", "auto_pad 与 dilations 同时使用有多种解释"))
+                result.append(-(-size // stride))
+                continue
+            spare = size + pads[axis] + pads[axis + len(self.size)] - ((kernel - 1) * dilation + 1)
+            count = (-(-spare // stride) if ceil else spare // stride) + 1
+            result.append(count - 1 if ceil and (count - 1) * stride >= size + pads[axis] else count)
+        return result
 
     def counts(self, with_padding: bool) -> np.ndarray:
         """How many elements each window averages over, by place of the output."""
