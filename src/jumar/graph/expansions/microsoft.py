@@ -63,12 +63,6 @@ def quick_gelu(step: Step) -> None:
     step.finish(step.op("Mul", data, step.op("Sigmoid", step.op("Mul", data, step.like(alpha)))))
 
 
-@expands(DOMAIN + "BiasAdd")
-def bias_add(step: Step) -> None:
-    """Two sums."""
-    step.finish(step.op("Add", step.op("Add", step.needed(0), step.needed(1)), step.needed(2)))
-
-
 @expands(DOMAIN + "FusedMatMul", DOMAIN + "TransposeMatMul")
 def fused_matmul(step: Step) -> None:
     """Transposed operands and a factor."""
@@ -160,9 +154,9 @@ def embeddings(step: Step) -> None:
     total = step.op("Add", total, places)
     if segments is not None and step.input(4) is not None:
         total = step.op("Add", total, step.op("Gather", step.needed(4), segments, axis=0))
-    counted = None
-    if step.used(1):
-        counted = None if mask is None else reduce(step, "ReduceSum", step.cast(mask, ir.DataType.INT32), [1], keepdims=0)
+    counted = step.const(np.zeros(step.dim(0, 0)), np.int32, "none")
+    if mask is not None:
+        counted = reduce(step, "ReduceSum", step.cast(mask, ir.DataType.INT32), [1], keepdims=0)
     scale = step.needed(5)
     step.finish(_normalized_like(step, total, scale, step.input(6)), counted, total)
 

@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from ...text import say
-from ..opset.lower.common import unsqueeze
+from ..opset.lower.common import reduce, unsqueeze
 from ..opset.lower.quantized import LIMITS, dequantized, quantized
 from ..opset.step import Array, Step
 from .base import expands
@@ -36,6 +36,18 @@ def quantize(step: Step) -> None:
     if wanted is None or wanted not in LIMITS:
         step.refuse(say("it does not quantise to integers of 8 or 16 bits", "它不是量化为 8 位或 16 位整数"))
     quantized(step, wanted, int(step.attr("precision", 0)))
+
+
+@expands("DynamicQuantizeLinear")
+def dynamic_quantize(step: Step) -> None:
+    """The range of the tensor, widened to hold 0, spread over 0 to 255."""
+    data, axes, zero = step.needed(0), list(range(step.rank())), step.like(0)
+    low = step.op("Min", reduce(step, "ReduceMin", data, axes, keepdims=0), zero)
+    high = step.op("Max", reduce(step, "ReduceMax", data, axes, keepdims=0), zero)
+    scale = step.op("Div", step.op("Sub", high, low), step.like(255))
+    first = step.op("Round", step.op("Div", step.op("Sub", zero, low), scale))
+    point = step.cast(step.op("Min", step.op("Max", first, zero), step.like(255)), ir.DataType.UINT8)
+    step.finish(step.op("QuantizeLinear", data, scale, point), scale, point)
 
 
 def _centred(step: Step, index: int, zero: int, axis: int | None = None, rank: int = 0) -> ir.Value:

@@ -9,8 +9,9 @@ import onnx
 import onnx_ir as ir
 
 from ...text import say
+from . import raise_forms  # noqa: F401 - it registers the steps up
 from .schemas import Schema, find_schema
-from .step import RULE, Step
+from .step import RAISE, RULE, Step
 
 
 def function_body(step: Step, form: Schema, version: int) -> onnx.FunctionProto | None:
@@ -48,9 +49,20 @@ def _written(versions: Iterable[int], version: int) -> int | None:
 
 
 def _means_the_same(body: onnx.FunctionProto, written: int, version: int) -> bool:
-    """Whether no operator of a body has another form at the wanted version."""
-    schemas = [(find_schema(node.op_type, written), find_schema(node.op_type, version)) for node in body.node]
-    return all(old is not None and new is not None and old.since_version == new.since_version for old, new in schemas)
+    """Whether every operator of a body can be written, and means, at the wanted version what it does at its own."""
+    return all(_unchanged_between(node, written, version) for node in body.node)
+
+
+def _unchanged_between(node: onnx.NodeProto, written: int, version: int) -> bool:
+    old, new = find_schema(node.op_type, written), find_schema(node.op_type, version)
+    if old is None or new is None:
+        return False
+    if old.since_version == new.since_version:
+        return True
+    # A step up that has an adapter changes the form or the meaning; others only add types and options.
+    changed = any((node.op_type, step) in RAISE for step in range(written + 1, version + 1))
+    names = {attribute.name for attribute in node.attribute}
+    return not changed and names <= set(new.attributes) and new.min_input <= len(node.input) <= new.max_input
 
 
 def expand(step: Step, schema: Schema, version: int) -> bool:

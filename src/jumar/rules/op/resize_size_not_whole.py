@@ -1,4 +1,4 @@
-"""OP248: a Resize whose scales do not give whole sizes, with aligned corners."""
+"""OP248: a Resize whose scales do not give whole sizes, in a mode that counts from the last pixel."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class ResizeSizeNotWhole(NodeRule):
     severity = "error"
     phase = 68
     DOC_EN = """
-    What: Resize with coordinate_transformation_mode align_corners and scales that do not give whole sizes.
+    What: Resize with coordinate_transformation_mode align_corners or tf_crop_and_resize and scales that do not give whole sizes.
 
-    Why on Ascend: the ONNX standard aligns the last pixel with the fractional size, PyTorch and ONNX Runtime with the rounded one; the results differ visibly, and which of them a kernel computes is not documented.
+    Why on Ascend: the ONNX standard's evaluator aligns the last pixel with the fractional size, PyTorch and ONNX Runtime with the rounded one; the results differ visibly, and which of them a kernel computes is not documented.
 
     Fix: the sizes are written out instead of the scales, which all read alike.
 
@@ -34,9 +34,9 @@ class ResizeSizeNotWhole(NodeRule):
     Evidence: ONNX node tests resize_downsample_scales_*_align_corners against ONNX Runtime.
     """
     DOC_ZH = """
-    问题：Resize 的 coordinate_transformation_mode 为 align_corners，且 scales 得到的大小不是整数。
+    问题：Resize 的 coordinate_transformation_mode 为 align_corners 或 tf_crop_and_resize，且 scales 得到的大小不是整数。
 
-    在昇腾上的原因：ONNX 标准将最后一个像素与小数大小对齐，PyTorch 与 ONNX Runtime 则与取整后的大小对齐；两者结果明显不同，而算子实现采用哪一种没有文档说明。
+    在昇腾上的原因：ONNX 标准的参考实现将最后一个像素与小数大小对齐，PyTorch 与 ONNX Runtime 则与取整后的大小对齐；两者结果明显不同，而算子实现采用哪一种没有文档说明。
 
     修复：写出 sizes 代替 scales，各方对此的解释一致。
 
@@ -62,8 +62,8 @@ class ResizeSizeNotWhole(NodeRule):
             return
         yield self.finding(
             say(
-                "`{node}`: its scales give sizes that are not whole, and corners are aligned",
-                "`{node}`：scales 得到的大小不是整数，且使用 align_corners",
+                "`{node}`: its scales give sizes that are not whole, and its places are counted from the last pixel",
+                "`{node}`：scales 得到的大小不是整数，且其位置以最后一个像素为准",
                 node=node.name or node.op_type,
             ),
             say("the standard and ONNX Runtime compute different results", "标准与 ONNX Runtime 的计算结果不同"),
@@ -85,13 +85,17 @@ class ResizeSizeNotWhole(NodeRule):
 def _sizes(node: ir.Node) -> list[int] | None:
     """The sizes, where this form is at hand and they are known."""
     mode = node.attributes.get("coordinate_transformation_mode")
-    if mode is None or mode.as_string() != "align_corners" or len(node.inputs) < 3 or node.attributes.get("axes") is not None:
+    if mode is None or mode.as_string() not in ("align_corners", "tf_crop_and_resize") or len(node.inputs) < 3:
         return None
-    kind = node.attributes.get("mode")
     scales, shape = constant_of(node.inputs[2]), static_shape(node.inputs[0])
-    if kind is None or kind.as_string() == "nearest" or scales is None or shape is None or scales.size != len(shape):
+    if scales is None or shape is None or not scales.size:
         return None
-    exact = [float(scale) * size for scale, size in zip(scales.reshape(-1), shape, strict=True)]
+    given = node.attributes.get("axes")
+    axes = list(range(len(shape))) if given is None else [axis % len(shape) for axis in given.as_ints()]
+    if scales.size != len(axes):
+        return None
+    lengths = [shape[axis] for axis in axes]
+    exact = [float(scale) * size for scale, size in zip(scales.reshape(-1), lengths, strict=True)]
     if all(abs(size - round(size)) <= 1e-4 for size in exact):
         return None
-    return [int(np.floor(np.float32(scale) * np.float32(size))) for scale, size in zip(scales.reshape(-1), shape, strict=True)]
+    return [int(np.floor(np.float32(scale) * np.float32(size))) for scale, size in zip(scales.reshape(-1), lengths, strict=True)]

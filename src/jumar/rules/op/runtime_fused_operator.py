@@ -14,7 +14,6 @@ class RuntimeFusedOperator(ExpansionRule):
         f"com.microsoft::{name}"
         for name in (
             "Attention",
-            "BiasAdd",
             "BiasGelu",
             "DynamicQuantizeMatMul",
             "EmbedLayerNormalization",
