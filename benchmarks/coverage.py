@@ -48,7 +48,49 @@ TARGETS = {
 ASKED = {"Ascend310P3": 0.90, "mdc510pro": 0.85}
 FORMS = ("told", "shipped")
 DECIDING = frozenset(
-    ["axes", "axis", "shape", "k", "repeats", "pads", "starts", "ends", "steps", "sizes", "scales", "roi", "split", "depth", "output_shape", "image_shape", "block_shape", "target_shape", "start", "limit", "delta", "M", "cond", "trip_count", "max_trip_count", "max_output_boxes_per_class", "iou_threshold", "score_threshold", "size", "dft_length", "frame_step", "frame_length", "ratio", "training_mode", "num_mel_bins", "sample_rate", "lower_edge_hertz", "upper_edge_hertz", "repeat", "output_size", "position"]
+    [
+        "axes",
+        "axis",
+        "shape",
+        "k",
+        "repeats",
+        "pads",
+        "starts",
+        "ends",
+        "steps",
+        "sizes",
+        "scales",
+        "roi",
+        "split",
+        "depth",
+        "output_shape",
+        "image_shape",
+        "block_shape",
+        "target_shape",
+        "start",
+        "limit",
+        "delta",
+        "M",
+        "cond",
+        "trip_count",
+        "max_trip_count",
+        "max_output_boxes_per_class",
+        "iou_threshold",
+        "score_threshold",
+        "size",
+        "dft_length",
+        "frame_step",
+        "frame_length",
+        "ratio",
+        "training_mode",
+        "num_mel_bins",
+        "sample_rate",
+        "lower_edge_hertz",
+        "upper_edge_hertz",
+        "repeat",
+        "output_size",
+        "position",
+    ]
 )
 """Names the ONNX standard gives to operands that decide a shape, an axis or which branch is taken."""
 OUTCOMES = ("ready", "fixed", "warnings", "blocked", "wrong", "unrun", "crash")

@@ -20,39 +20,40 @@ from jumar.proof.metrics import compare_all
 
 @pytest.fixture
 def detector(tmp_path: Path) -> Path:
-    """Scores of sixteen fixed boxes, and a NonMaxSuppression, which the vehicle SoC has no kernel for."""
+    """A product, the best of sixteen, and its name as a string, which no device has."""
     random = np.random.default_rng(0)
-    corners = random.uniform(0, 1, (1, 16, 2))
-    weights = {
-        "w": random.standard_normal((16, 16)).astype(np.float32),
-        "boxes": np.concatenate([corners, corners + 0.3], 2).astype(np.float32),
-        "most": np.array([5], np.int64),
-        "overlap": np.array([0.5], np.float32),
-        "least": np.array([0.2], np.float32),
-    }
     nodes = [
         onnx.helper.make_node("MatMul", ["x", "w"], ["a"], name="product"),
         onnx.helper.make_node("Sigmoid", ["a"], ["scores"], name="sigmoid"),
-        onnx.helper.make_node("NonMaxSuppression", ["boxes", "scores", "most", "overlap", "least"], ["picked"], name="suppress"),
-        onnx.helper.make_node("Cast", ["picked"], ["y"], name="cast", to=onnx.TensorProto.FLOAT),
+        onnx.helper.make_node("ArgMax", ["scores"], ["best"], name="best", axis=2, keepdims=0),
+        onnx.helper.make_node(
+            "LabelEncoder",
+            ["best"],
+            ["y"],
+            name="label",
+            domain="ai.onnx.ml",
+            keys_int64s=list(range(16)),
+            values_strings=[f"class {number}" for number in range(16)],
+        ),
     ]
     info = onnx.helper.make_tensor_value_info
     graph = onnx.helper.make_graph(
         nodes,
         "g",
-        [info("x", onnx.TensorProto.FLOAT, [1, 1, 16])],
-        [info("y", onnx.TensorProto.FLOAT, ["n", 3])],
-        [onnx.numpy_helper.from_array(array, name) for name, array in weights.items()],
+        [info("x", onnx.TensorProto.FLOAT, [1, 8, 16])],
+        [info("y", onnx.TensorProto.STRING, [1, 8])],
+        [onnx.numpy_helper.from_array(random.standard_normal((16, 16)).astype(np.float32), "w")],
     )
     path = tmp_path / "detector.onnx"
-    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 11)], ir_version=8), path)
+    imports = [onnx.helper.make_opsetid("", 11), onnx.helper.make_opsetid("ai.onnx.ml", 2)]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=imports, ir_version=8), path)
     return path
 
 
-def test_what_depends_on_the_data_goes_to_the_host(detector: Path, tmp_path: Path, evaluator: Evaluator) -> None:
+def test_what_the_device_lacks_goes_to_the_host(detector: Path, tmp_path: Path, evaluator: Evaluator) -> None:
     case = fix(detector, target="mdc510pro", cut=True, output=tmp_path / "out.onnx", evaluator=evaluator)
     assert case.record.verdict in ("ready", "warnings")
-    assert [node.op_type for node in case.model.graph] == ["MatMul", "Sigmoid"]
+    assert [node.op_type for node in case.model.graph][:3] == ["MatMul", "Sigmoid", "ArgMax"]
     assert {"CU850"} <= {item.code for item in case.record.findings}
     step = next(step for step in case.record.steps if step.name == "cut")
     assert step.proof is not None and step.proof.passed
@@ -60,7 +61,7 @@ def test_what_depends_on_the_data_goes_to_the_host(detector: Path, tmp_path: Pat
     assert {Path(item.path).name for item in case.record.artifacts} == {"out.onnx", "out.after.onnx"}
     chain = load_chain(tmp_path / "out.onnx", step.options["cut"])
     assert chain is not None
-    feed = {"x": np.random.default_rng(5).standard_normal((1, 1, 16)).astype(np.float32)}
+    feed = {"x": np.random.default_rng(5).standard_normal((1, 8, 16)).astype(np.float32)}
     found = chain.run(evaluator, feed)
     expected = evaluator.run(ir.load(detector), feed)
     assert all(item.max_rel == 0.0 and item.reason is None for item in compare_all(found, expected).values())
@@ -76,9 +77,9 @@ def test_swapped_parts_do_not_pass(detector: Path, tmp_path: Path, evaluator: Ev
     weight = wrong.graph.initializers["w"]
     weight.const_value = ir.tensor(-weight.const_value.numpy(), name="w")  # type: ignore[union-attr]
     spoilt = Chain((replace(chain.parts[0], model=wrong), *chain.parts[1:]), chain.outputs)
-    feed = {"x": np.random.default_rng(5).standard_normal((1, 1, 16)).astype(np.float32)}
+    feed = {"x": np.random.default_rng(5).standard_normal((1, 8, 16)).astype(np.float32)}
     found, expected = spoilt.run(evaluator, feed), chain.run(evaluator, feed)
-    # Other scores, so that other boxes are left, or as many in another order.
+    # Other scores, so that other names are the best.
     assert any(item.reason is not None or item.max_rel > 1e-3 for item in compare_all(found, expected).values())
 
 

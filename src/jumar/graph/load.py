@@ -169,6 +169,12 @@ def _run_checker(proto: onnx.ModelProto, path: Path, alone: bool) -> None:
             tensor.ClearField("external_data")
             tensor.dims[:] = [0]
     reason = native.check_model(checked)
+    if reason is not None and _restore_opset(proto):
+        again = proto if isinstance(checked, Path) else checked
+        if again is not proto:
+            del again.opset_import[:]
+            again.opset_import.extend(proto.opset_import)
+        reason = native.check_model(again)
     if reason is not None:
         raise ModelError(
             say("`{path}` fails the ONNX checker: {reason}", "`{path}` 未通过 ONNX 检查：{reason}", path=path, reason=reason),
@@ -181,14 +187,31 @@ def _run_checker(proto: onnx.ModelProto, path: Path, alone: bool) -> None:
         )
 
 
+DECLARED_OPSET = "jumar.declared_opset"
+"""Metadata of a model whose opset was overwritten: what it declares, while it is read at the one its operators need."""
+
+
+def _restore_opset(proto: onnx.ModelProto) -> bool:
+    """Read a model at the opset that its newest operator needs, if none of its operators means anything else there than as declared."""
+    from .opset import raise_forms  # noqa: F401 - it registers the steps up
+    from .opset.step import RAISE
+
+    declared, needed = _opsets(proto)
+    if needed <= declared or any(entry.key == DECLARED_OPSET for entry in proto.metadata_props):
+        return False
+    names = {node.op_type for node in all_protos(proto) if node.domain in ("", "ai.onnx")}
+    if any((name, version) in RAISE for name in names for version in range(declared + 1, needed + 1)):
+        return False
+    for item in proto.opset_import:
+        if item.domain in ("", "ai.onnx"):
+            item.version = needed
+    proto.metadata_props.add(key=DECLARED_OPSET, value=str(declared))
+    return True
+
+
 def _opset_remedy(proto: onnx.ModelProto) -> Text | None:
     """What to do when the declared opset is older than an operator of the model: a tool has probably overwritten it."""
-    declared = next((item.version for item in proto.opset_import if item.domain in ("", "ai.onnx")), 0)
-    first: dict[str, int] = {}
-    for schema in onnx.defs.get_all_schemas_with_history():
-        if schema.domain == "":
-            first[schema.name] = min(schema.since_version, first.get(schema.name, schema.since_version))
-    needed = max((first.get(node.op_type, 0) for node in all_protos(proto) if node.domain in ("", "ai.onnx")), default=0)
+    declared, needed = _opsets(proto)
     if needed <= declared:
         return None
     return say(
@@ -196,6 +219,16 @@ def _opset_remedy(proto: onnx.ModelProto) -> Text | None:
         "其中的算子自 opset {needed} 起才存在：很可能有工具改写了 opset；请改回或重新导出",
         needed=needed,
     )
+
+
+def _opsets(proto: onnx.ModelProto) -> tuple[int, int]:
+    """The opset that the model declares, and the first that has all its operators."""
+    declared = next((item.version for item in proto.opset_import if item.domain in ("", "ai.onnx")), 0)
+    first: dict[str, int] = {}
+    for schema in onnx.defs.get_all_schemas_with_history():
+        if schema.domain == "":
+            first[schema.name] = min(schema.since_version, first.get(schema.name, schema.since_version))
+    return declared, max((first.get(node.op_type, 0) for node in all_protos(proto) if node.domain in ("", "ai.onnx")), default=0)
 
 
 def _first_line(error: BaseException) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from ...text import say
-from ..opset.lower.common import squeeze, unsqueeze
+from ..opset.lower.common import declare, squeeze, unsqueeze
 from ..opset.step import Step
 from .base import expands
 from .common import attributes_of, is_float, normal_axis, reshape, take, transposed
@@ -56,7 +56,8 @@ def convolution(step: Step) -> None:
     if node.op_type == "Conv":
         pads, extra = _conv_pads(step, weight, strides, dilations), None
     else:
-        pads, extra = _transposed_pads(step, weight, strides, dilations)
+        pads, extra = transposed_pads(step, weight, strides, dilations)
+        declare_transposed(step, weight, (strides, dilations, pads, extra))
     written: dict[str, Any] = {
         "kernel_shape": list(weight[2:]),
         "strides": strides,
@@ -114,7 +115,7 @@ def _conv_pads(step: Step, weight: tuple[int, ...], strides: list[int], dilation
     return _same_pads(total, mode)
 
 
-def _transposed_pads(step: Step, weight: tuple[int, ...], strides: list[int], dilations: list[int]) -> tuple[list[int], list[int]]:
+def transposed_pads(step: Step, weight: tuple[int, ...], strides: list[int], dilations: list[int]) -> tuple[list[int], list[int]]:
     """Pads and output_padding that give the same result without auto_pad and output_shape."""
     spatial = len(weight) - 2
     extra = list(step.attr("output_padding", (0,) * spatial))
@@ -133,6 +134,24 @@ def _transposed_pads(step: Step, weight: tuple[int, ...], strides: list[int], di
         step.refuse(say("output_shape is larger than strides and dilations reach", "output_shape 超出步长与膨胀所能达到的大小"))
     total = [max(item, 0) for item in total]
     return _same_pads(total, mode if mode != "NOTSET" else "SAME_LOWER"), extra
+
+
+def declare_transposed(step: Step, weight: tuple[int, ...], form: tuple[list[int], list[int], list[int], list[int]]) -> None:
+    """The shape of the result, which shape inference takes to be larger where auto_pad and output_padding are given."""
+    shape, count = step.shape(), len(weight) - 2
+    if shape is None or not all(isinstance(size, int) for size in shape):
+        return
+    strides, dilations, pads, extra = form
+    sizes = [
+        strides[axis] * (step.dim(axis + 2) - 1)
+        + extra[axis]
+        + (weight[axis + 2] - 1) * dilations[axis]
+        + 1
+        - pads[axis]
+        - pads[axis + count]
+        for axis in range(count)
+    ]
+    declare(step, [step.dim(0), weight[1] * int(step.given("group")), *sizes])
 
 
 @expands("Hardmax")

@@ -13,9 +13,34 @@ from ..opset.lower.common import reduce
 from ..opset.lower.layers import Windows, average_by_sum, power_by_sum
 from ..opset.step import Array, Step
 from .base import expands
-from .common import reshape, take, within
+from .common import attributes_of, reshape, take, within
 
 _TAPS = 64
+
+
+@expands("AveragePool", "LpPool", "MaxPool")
+def written_out(step: Step) -> None:
+    """The same pool with its padding as numbers: what auto_pad means, and what ceil_mode reads beyond the end."""
+    ceil, ordered = bool(step.attr("ceil_mode", 0)), bool(step.attr("storage_order", 0))
+    if step.attr("auto_pad", "NOTSET") == "NOTSET" and not ceil and not ordered:
+        step.refuse(say("its padding is written out already", "其填充已全部写出"))
+    if step.used(1):
+        step.refuse(say("its indices are read", "其索引输出被使用"))
+    windows = Windows(step)
+    if any(windows.beyond) and step.node.op_type == "AveragePool" and step.attr("count_include_pad", 0):
+        step.refuse(say("what it reads beyond the padding is not counted", "超出填充的部分不计入平均"))
+    after = [pad + more for pad, more in zip(windows.after, windows.beyond, strict=True)]
+    reach = [(kernel - 1) * dilation + 1 for kernel, dilation in zip(windows.kernel, windows.dilations, strict=True)]
+    found = [
+        (size + before + end - wide) // stride + 1
+        for size, before, end, wide, stride in zip(windows.size, windows.before, after, reach, windows.strides, strict=True)
+    ]
+    if found != list(windows.result) or any(
+        pad >= kernel for pad, kernel in zip((*windows.before, *after), windows.kernel * 2, strict=True)
+    ):
+        step.refuse(say("its padding would not be smaller than its kernel", "其填充会不小于核的大小"))
+    kept = attributes_of(step, set(step.node.attributes) - {"auto_pad", "ceil_mode", "pads", "storage_order"})
+    step.finish(step.op(step.node.op_type, step.needed(0), pads=[*windows.before, *after], **kept))
 
 
 @expands("AveragePool")
@@ -113,6 +138,7 @@ def max_unpool(step: Step) -> None:
             )
         )
     total = math.prod([*shape[:2], *spatial])
+    within(step, total, "tensor")
     places = reshape(step, step.cast(step.needed(1), ir.DataType.INT64), [-1, 1])
     zeros = step.const(np.zeros(total), step.dtype().numpy(), "zeros")
     result = step.op("ScatterND", zeros, places, reshape(step, step.needed(0), [-1]))

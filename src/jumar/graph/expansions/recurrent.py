@@ -296,3 +296,14 @@ def unrolled(step: Step) -> None:
         end = joined(states, 0)
         ends.append(step.op("Transpose", end, perm=[1, 0, 2]) if node.layout else end)
     step.finish(whole, *ends)
+
+
+@expands("com.microsoft::DynamicQuantizeLSTM")
+def dynamic_lstm(step: Step) -> None:
+    """Refused: it quantises its input and its state by their own range at every step, and what it rounds decides what comes next."""
+    step.refuse(
+        say(
+            "it rounds its state to 8 bits by its own range at every step, which no float form repeats; export the float model",
+            "它在每一步按自身范围将状态舍入为 8 位，浮点形式无法重现；请导出浮点模型",
+        )
+    )

@@ -18,7 +18,7 @@ class FormNotTaken(ExpansionRule):
 
     Why on Ascend: the parser reads some attributes only if they are written, and kernels are documented for some forms only.
 
-    Fix: the same operator in the form that is taken, or the few operators it means: attributes are written out, axes counted from the front, places of a strided Slice gathered, the last of equal elements found from behind, NaN and infinities found by comparison.
+    Fix: the same operator in the form that is taken, or the few operators it means: attributes are written out, axes counted from the front, places of a strided Slice gathered, the last of equal elements found from behind, NaN and infinities found by comparison. A transposed convolution whose form is not taken becomes a plain one over an image with zeros between its elements.
 
     Fix safety: safe; equal in every element, but for fmod of floats, which is computed by a division and proven within 1e-6 of the largest element.
 
@@ -29,7 +29,7 @@ class FormNotTaken(ExpansionRule):
 
     在昇腾上的原因：解析器只读取写出的属性，算子实现只对部分形式有文档说明。
 
-    修复：改为受支持的形式，或改用等价的几个算子：写出属性，从前向后计 axis，用 Gather 选取步长切片的位置，从后向前查找相等元素中的最后一个，用比较检测 NaN 与无穷大。
+    修复：改为受支持的形式，或改用等价的几个算子：写出属性，从前向后计 axis，用 Gather 选取步长切片的位置，从后向前查找相等元素中的最后一个，用比较检测 NaN 与无穷大。不受支持的转置卷积改为在元素之间插入零的图像上的普通卷积。
 
     修复安全性：安全；逐元素相等。浮点 fmod 通过除法计算，在最大元素的 1e-6 以内得到证明。
 

@@ -18,7 +18,7 @@ class PadFormNotTaken(ExpansionRule):
 
     Why on Ascend: the parser reads the pads of all axes and does not read axes; only the value 0 is documented for constant padding.
 
-    Fix: the amounts are written for all axes, a negative one becomes a Slice. Where that is not enough, reflected, repeated and wrapped elements are gathered from constant places, and constant ones concatenated.
+    Fix: the amounts are written for all axes, a negative one becomes a Slice before anything is added. Where that is not enough, reflected, repeated and wrapped elements are gathered from constant places, and constant ones concatenated.
 
     Fix safety: safe; equal in every element. Amounts must be constant, and sizes known where elements are gathered.
 
@@ -29,7 +29,7 @@ class PadFormNotTaken(ExpansionRule):
 
     在昇腾上的原因：解析器读取所有维的 pads 而不读取 axes；常量填充只对取值 0 有文档说明。
 
-    修复：写出所有维的 pads，负值改为 Slice。若仍不够，则从固定位置用 Gather 选取反射、重复或环绕的元素，常量元素用 Concat 拼接。
+    修复：写出所有维的 pads，负值改为先做 Slice。若仍不够，则从固定位置用 Gather 选取反射、重复或环绕的元素，常量元素用 Concat 拼接。
 
     修复安全性：安全；逐元素相等。pads 必须为常量，选取元素时各维大小必须已知。
 

@@ -17,9 +17,9 @@ class SamplingNotTaken(ExpansionRule):
 
     Why on Ascend: few SoCs have kernels for sampling at computed places, and for some modes only.
 
-    Fix: coordinates become places and weights by plain arithmetic; the neighbours are gathered from the flattened image, weighted and added up. Places outside give zeros, the border or the reflection, as the operator says.
+    Fix: coordinates become places and weights by plain arithmetic; the neighbours are rows of the flattened image, taken by one Gather with int32 places (half precision does not hold places above 2048), weighted and added up. Places outside give zeros, the border or the reflection, as the operator says.
 
-    Fix safety: safe within 1e-5 of the largest element; sizes must be static. It is much slower than a kernel would be: every sample is gathered.
+    Fix safety: safe within 1e-5 of the largest element; sizes must be static, and all neighbours together at most 67,108,864 elements. It is much slower than a kernel would be: every sample is gathered.
 
     Evidence: the kernel tables and limits that `jumar targets show` cites; ONNX operator definitions and node tests.
     """
@@ -28,9 +28,9 @@ class SamplingNotTaken(ExpansionRule):
 
     在昇腾上的原因：很少有 SoC 具有按计算位置采样的算子实现，且只支持部分模式。
 
-    修复：坐标通过普通算术变为位置与权重；从展平的图像中选取邻居，加权求和。落在图像外的位置按算子规定取零、边界或反射。
+    修复：坐标通过普通算术变为位置与权重；以 int32 位置用一次 Gather 从展平的图像中按行选取邻居（半精度无法精确表示 2048 以上的位置），加权求和。落在图像外的位置按算子规定取零、边界或反射。
 
-    修复安全性：误差在最大元素的 1e-5 以内为安全；形状必须静态。比专用算子慢得多：每个采样点都要 Gather。
+    修复安全性：误差在最大元素的 1e-5 以内为安全；形状必须静态，且全部邻居合计不超过 67,108,864 个元素。比专用算子慢得多：每个采样点都要 Gather。
 
     依据：`jumar targets show` 给出的算子信息库与限制；ONNX 算子定义与节点测试。
     """

@@ -8,6 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from ....text import say
+from ...shapes import static_shape
 from ..step import Array, Step
 
 INT_MAX = np.iinfo(np.int64).max
@@ -33,6 +34,19 @@ def set_float(step: Step, name: str, constant: Array) -> None:
     if not exact:
         step.refuse(say("{name} does not fit a float32 attribute", "{name} 无法用 float32 属性精确表示", name=name))
     step.node.attributes[name] = ir.AttrFloat32(name, value)
+
+
+def declare(step: Step, shape: Sequence[int]) -> None:
+    """State the shape that the node's outputs have, where shape inference says another; what was inferred from it is forgotten."""
+    wrong = [output for output in step.node.outputs if static_shape(output) != tuple(shape)]
+    for output in wrong:
+        output.shape = ir.Shape(shape)
+    while wrong:
+        for node, _ in wrong.pop().uses():
+            for value in node.outputs:
+                if value.shape is not None and any(isinstance(dim, int) for dim in value.shape):
+                    value.shape = ir.Shape([None] * len(value.shape)) if value.is_graph_output() else None
+                    wrong.append(value)
 
 
 def is_float(dtype: ir.DataType) -> bool:

@@ -8,7 +8,7 @@ import onnx_ir as ir
 from ....text import say
 from ...shapes import static_shape
 from ..step import Step, lowers
-from .common import reduce, set_ints, squeeze, unsqueeze
+from .common import declare, reduce, set_ints, squeeze, unsqueeze
 
 
 def _stash(step: Step) -> ir.DataType:
@@ -120,8 +120,8 @@ class Windows:
         self.result = self._result(step)
         if any(size < 1 for size in self.result):
             step.refuse(say("its result is empty", "其结果为空"))
-        # Shape inference counts a last window that begins in the padding at the end, up to opset 22; nobody computes it.
-        step.node.outputs[0].shape = ir.Shape([*step.static()[:2], *self.result])
+        # Up to opset 22 shape inference counts a last window that begins in the padding at the end; nobody computes it.
+        declare(step, (*step.static()[:2], *self.result))
         reach = [(kernel - 1) * dilation + 1 for kernel, dilation in zip(self.kernel, self.dilations, strict=True)]
         total = [
             max(0, (out - 1) * stride + wide - size)

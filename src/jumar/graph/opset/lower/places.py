@@ -7,7 +7,7 @@ import onnx_ir as ir
 
 from ....text import say
 from ..step import Step, lowers
-from .common import is_float
+from .common import is_float, section
 
 UNROLL_LIMIT = 128
 """Steps that an operator along an axis may be unrolled into."""
@@ -66,25 +66,32 @@ def _last_of_equals(step: Step) -> bool:
 @lowers(26, "CumProd")
 @lowers(11, "CumSum")
 def _cumulate(step: Step) -> bool:
-    """Unrolled: each row is combined with the result before it."""
-    op = "Mul" if step.node.op_type == "CumProd" else "Add"
+    """Each element is combined with the one 1, 2, 4 and so on places before it, which takes the logarithm of the length in steps."""
+    product = step.node.op_type == "CumProd"
     axis = step.constant(1, "axis")
     if axis is None:
         step.refuse(say("its axis is missing", "缺少 axis"))
-    place = int(axis.reshape(-1)[0]) % step.rank()
-    size = step.dim(place)
-    if not 0 < size <= UNROLL_LIMIT:
-        step.refuse(say("an axis of {size} is too long to be unrolled", "长度为 {size} 的轴过长，无法展开", size=size))
-    order = list(range(size))[:: -1 if step.attr("reverse", 0) else 1]
-    rows = [step.op("Gather", step.needed(0), step.ints([index], "row"), axis=place) for index in order]
-    if step.attr("exclusive", 0):
-        shape = [1 if axis == place else size for axis, size in enumerate(step.static())]
-        first = step.const(np.full(shape, 0 if op == "Add" else 1), step.dtype().numpy(), "first")
-        rows = [first, *rows[:-1]]
-    results = rows[:1]
-    for row in rows[1:]:
-        results.append(step.op(op, results[-1], row))
-    step.finish(step.op("Concat", *(results[:: -1 if step.attr("reverse", 0) else 1]), axis=place))
+    rank = step.rank()
+    place = int(axis.reshape(-1)[0])
+    if not -rank <= place < rank:
+        step.refuse(say("axis {axis} of a tensor of rank {rank}", "秩为 {rank} 的张量没有第 {axis} 维", axis=place, rank=rank))
+    place, shape = place % rank, list(step.static())
+    size, backwards, data = shape[place], bool(step.attr("reverse", 0)), step.needed(0)
+
+    def moved(value: ir.Value, count: int) -> ir.Value:
+        """What stands ``count`` places before each element; what has no effect where there is nothing."""
+        neutral = np.full([*shape[:place], count, *shape[place + 1 :]], 1 if product else 0)
+        fill = step.const(neutral, step.dtype().numpy(), "nothing")
+        kept = section(step, value, place, count if backwards else 0, size if backwards else size - count)
+        return step.op("Concat", *((kept, fill) if backwards else (fill, kept)), axis=place)
+
+    if step.attr("exclusive", 0) and size:
+        data = moved(data, 1)
+    count = 1
+    while count < size:
+        data = step.op("Mul" if product else "Add", data, moved(data, count))
+        count *= 2
+    step.finish(data if data is not step.needed(0) else step.op("Identity", data))
     return True
 
 

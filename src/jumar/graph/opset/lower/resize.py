@@ -83,6 +83,15 @@ def _whole(sizes: list[int], scales: list[float], lengths: list[int]) -> bool:
     return all(size / length == scale for size, scale, length in zip(sizes, scales, lengths, strict=True) if length)
 
 
+def _is_whole(size: int, scale: float, length: int) -> bool:
+    """Whether the scale gives just this size, but for the rounding of a quotient."""
+    return abs(size - scale * length) <= 1e-4
+
+
+MATRIX_LIMIT = 1 << 20
+"""Elements that the matrix of a dimension may have."""
+
+
 class Plan:
     """What a Resize of known sizes does, dimension by dimension."""
 
@@ -119,6 +128,17 @@ class Plan:
 
     def taps(self, step: Step) -> ir.Value:
         """Each dimension in turn: gather the neighbours of every new place, weigh them, add them up."""
+        return self._in_turn(step, self._added)
+
+    def products(self, step: Step) -> ir.Value:
+        """Each dimension in turn as the product with a constant matrix, one row of weights for every new place.
+
+        Raises:
+            Unconvertible: a dimension before the last two changes, or a matrix has more than :data:`MATRIX_LIMIT` elements.
+        """
+        return self._in_turn(step, self._multiplied)
+
+    def _in_turn(self, step: Step, combine: Callable[[Step, ir.Value, int, Array, Array], ir.Value]) -> ir.Value:
         mode, data = step.attr("mode", "nearest"), step.needed(0)
         if not is_float(step.dtype()) and mode != "nearest":
             step.refuse(say("it interpolates integers", "对整数做插值"))
@@ -129,25 +149,62 @@ class Plan:
                 continue
             centres = self._centres(step, axis)
             if crops:
-                beyond = (centres < 0) | (centres > length - 1)
+                beyond = self._beyond(step, axis, centres)
                 outside = outside | beyond.reshape([-1 if place == axis else 1 for place in range(len(self.lengths))])
             if mode == "nearest":
                 places = _nearest(step, centres, length)
                 data = step.op("Gather", data, step.ints(places.tolist(), "places"), axis=axis)
                 continue
             places, weights = _neighbours(step, centres, min(scale, 1.0) if step.attr("antialias", 0) else 1.0, length)
-            parts = []
-            for place, weight in zip(places.T, weights.T, strict=True):
-                shape = [-1] + [1] * (len(self.lengths) - axis - 1)
-                factor = step.const(weight.reshape(shape), step.dtype().numpy(), "weights")
-                parts.append(step.op("Mul", step.op("Gather", data, step.ints(place.tolist(), "places"), axis=axis), factor))
-            data = parts[0]
-            for part in parts[1:]:
-                data = step.op("Add", data, part)
+            data = combine(step, data, axis, places, weights)
         if outside.any():
             value = step.const(step.attr("extrapolation_value", 0.0), step.dtype().numpy(), "extrapolation")
             data = step.op("Where", step.const(outside, np.bool_, "outside"), value, data)
         return data
+
+    def _added(self, step: Step, data: ir.Value, axis: int, places: Array, weights: Array) -> ir.Value:
+        parts = []
+        for place, weight in zip(places.T, weights.T, strict=True):
+            shape = [-1] + [1] * (len(self.lengths) - axis - 1)
+            factor = step.const(weight.reshape(shape), step.dtype().numpy(), "weights")
+            parts.append(step.op("Mul", step.op("Gather", data, step.ints(place.tolist(), "places"), axis=axis), factor))
+        data = parts[0]
+        for part in parts[1:]:
+            data = step.op("Add", data, part)
+        return data
+
+    def _multiplied(self, step: Step, data: ir.Value, axis: int, places: Array, weights: Array) -> ir.Value:
+        rank, length = len(self.lengths), self.lengths[axis]
+        if axis < rank - 2:
+            step.refuse(say("a dimension before the last two changes", "最后两维之前的维度发生变化"))
+        if len(places) * length > MATRIX_LIMIT:
+            step.refuse(
+                say(
+                    "its matrix would have {count} elements; {limit} are allowed",
+                    "其矩阵将有 {count} 个元素，上限为 {limit}",
+                    count=len(places) * length,
+                    limit=MATRIX_LIMIT,
+                )
+            )
+        matrix = np.zeros((len(places), length))
+        np.add.at(matrix, (np.arange(len(places))[:, None], places), weights)
+        if axis == rank - 1:
+            return step.op("MatMul", data, step.const(matrix.T, step.dtype().numpy(), "weights"))
+        return step.op("MatMul", step.const(matrix, step.dtype().numpy(), "weights"), data)
+
+    def _beyond(self, step: Step, axis: int, centres: Array) -> Array:
+        """Which places of a crop are outside the image.
+
+        Raises:
+            Unconvertible: one is so near the border that rounding decides.
+        """
+        length, start, end = self.lengths[axis], self.roi[axis], self.roi[len(self.lengths) + axis]
+        near = np.minimum(np.abs(centres), np.abs(centres - length + 1)) < 1e-5 * length
+        if start == 0:  # the first place is exact, and the last one of the whole image
+            near[0] = False
+        if near.any() and (start, end) != (0, 1):
+            step.refuse(say("whether a place is outside depends on rounding", "某个位置是否在图像外取决于舍入误差"))
+        return (centres < 0) | (centres > length - 1)
 
     def _is_cropped(self, axis: int) -> bool:
         return bool(self.roi[axis] != 0 or self.roi[len(self.lengths) + axis] != 1)
@@ -158,9 +215,11 @@ class Plan:
         if mode == "asymmetric":
             return places / scale
         if mode == "tf_crop_and_resize":
+            if not _is_whole(size, scale, length):
+                step.refuse(say("its size is not whole, and its last place is read in two ways", "其大小不是整数，最后一个位置有两种解释"))
             start, end = self.roi[axis] * (length - 1), self.roi[len(self.lengths) + axis] * (length - 1)
             return start + places * (end - start) / (size - 1) if size > 1 else np.asarray([(start + end) / 2])
-        if mode == "align_corners" and size == scale * length:
+        if mode == "align_corners" and _is_whole(size, scale, length):
             return places * (length - 1) / (size - 1) if size > 1 else np.zeros(1)
         if mode not in ("half_pixel", "pytorch_half_pixel", "half_pixel_symmetric"):
             step.refuse(say("{mode} with an option that older versions lack", "{mode} 与较低版本没有的选项同时使用", mode=mode))

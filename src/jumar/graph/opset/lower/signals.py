@@ -29,8 +29,15 @@ MATRIX_LIMIT = 1 << 22
 
 @lowers(17, "DFT")
 def _dft(step: Step) -> bool:
+    fourier(step, int(step.attr("axis", 1)))
+    return True
+
+
+def fourier(step: Step, axis: int) -> None:
+    """A DFT of known length as products with constant matrices."""
     rank = step.rank()
-    axis, inverse, onesided = step.attr("axis", 1) % rank, bool(step.attr("inverse", 0)), bool(step.attr("onesided", 0))
+    inverse, onesided = bool(step.attr("inverse", 0)), bool(step.attr("onesided", 0))
+    axis %= rank
     given = step.constant(1, "dft_length")
     size = step.dim(axis)
     default = 2 * (size - 1) if inverse and onesided else size
@@ -39,7 +46,6 @@ def _dft(step: Step) -> bool:
     if axis == rank - 1:
         step.refuse(say("it transforms the axis of real and imaginary parts", "它变换的是实部与虚部所在的轴"))
     step.finish(transform(step, step.needed(0), axis, parts, length, (inverse, onesided)))
-    return True
 
 
 def transform(step: Step, data: ir.Value, axis: int, parts: int, length: int, kind: tuple[bool, bool]) -> ir.Value:
@@ -89,10 +95,12 @@ def _part(step: Step, data: ir.Value, index: int, rank: int, order: list[int]) -
     return step.op("Transpose", part, perm=[*order, rank - 1])
 
 
-@lowers(17, "STFT")
-def _stft(step: Step) -> bool:
-    """Frames are gathered, weighed with the window, and transformed."""
-    shape = step.static()
+def frames_of(step: Step) -> tuple[int, int, int]:
+    """Of a STFT: how far apart its frames begin, their length, and how many there are.
+
+    Raises:
+        Unconvertible: that is not known.
+    """
     hop, window, given = step.constant(1, "frame_step"), step.input(2), step.value_of(step.input(3))
     if hop is None:
         step.refuse(say("its frame_step is missing", "缺少 frame_step"))
@@ -101,7 +109,16 @@ def _stft(step: Step) -> bool:
     if length < 1 or (given is not None and wanted != length):
         step.refuse(say("its frame_length is not known, or is not that of the window", "frame_length 未知或与窗口不一致"))
     stride = int(hop.reshape(-1)[0])
-    count = 1 + (shape[1] - length) // stride
+    if stride < 1 or step.dim(1) < length:
+        step.refuse(say("its signal is shorter than a frame", "信号短于一帧"))
+    return stride, length, 1 + (step.dim(1) - length) // stride
+
+
+@lowers(17, "STFT")
+def _stft(step: Step) -> bool:
+    """Frames are gathered, weighed with the window, and transformed."""
+    shape, window = step.static(), step.input(2)
+    stride, length, count = frames_of(step)
     places = np.arange(length)[None] + stride * np.arange(count)[:, None]
     frames = step.op("Gather", step.needed(0), step.ints(places.tolist(), "frames"), axis=1)
     if len(shape) == 2:

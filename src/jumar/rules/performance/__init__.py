@@ -1,0 +1,1 @@
+"""Findings on what works and could be faster."""
