@@ -14,7 +14,7 @@ import onnx_ir as ir
 from .. import __version__
 from ..case import Artifact, Case, Finding, Proof, Record, Step
 from ..errors import EvaluationError, JumarError, UsageError
-from ..graph import Builder, Digester, Evaluator, copy_model, extract_model, infer_shapes, load, node_place, save, shared_or_new
+from ..graph import Builder, Digester, Evaluator, all_nodes, copy_model, extract_model, infer_shapes, load, node_place, save, shared_or_new
 from ..graph.bind import bind_inputs
 from ..graph.digest import file_sha256
 from ..graph.fold import DEFAULT_FOLD_LIMIT
@@ -368,10 +368,17 @@ class _Run:
         return None if change is None else _Attempt(candidate, change)
 
     def _rewrite_nodes(self, rule: NodeRule, prover: Prover, allowed: set[str]) -> _Attempt | None:
-        """Prove the rewrite of each node on tensors captured around it, then apply the ones that passed to a copy of the model."""
+        """Prove the rewrite of each node on tensors captured around it, then apply the ones that passed to a copy of the model.
+
+        Tensors inside the bodies of control flow cannot be captured: a node there is rewritten only by a rule that keeps every element equal,
+        and the whole model is its proof.
+        """
         whole = self._context(self.model)
-        matches = [node for node in self.model.graph if self._wants(rule, node, allowed, whole)]
-        if not matches:
+        every = list(all_nodes(self.model))
+        wanted = [node for node in every if (node.graph is self.model.graph or not rule.bound) and self._wants(rule, node, allowed, whole)]
+        matches = [node for node in wanted if node.graph is self.model.graph]
+        inner = {place for place, node in enumerate(every) if node.graph is not self.model.graph and node in set(wanted)}
+        if not wanted:
             return None
         unsafe = "unsafe" in allowed
         captured = prover.capture(self.model, self.interface, {name for node in matches for name in _boundary(node)})
@@ -388,16 +395,26 @@ class _Run:
                 proofs[positions[node]] = proof
             else:
                 self._give_up(rule, node_place(node), proof.reason or say("", ""), start, proof)
-        if not proofs:
+        if not proofs and not inner:
             return None
         candidate = copy_model(self.model)
         changed = [node for position, node in enumerate(candidate.graph) if position in proofs]
-        places = tuple(node_place(node) for node in changed)
+        changed += [node for place, node in enumerate(all_nodes(candidate)) if place in inner]
         context = self._context(candidate, unsafe=unsafe, whole=whole)
+        places = []
         for node in changed:
-            _rewrite(rule, node, context)
+            place = node_place(node)
+            try:
+                _rewrite(rule, node, context)
+            except Refused as refusal:
+                self._give_up(rule, place, refusal.reason, time.perf_counter())
+            else:
+                places.append(place)
+        if not places:
+            return None
         _drop_unused_weights(candidate.graph)
-        return _Attempt(candidate, Change(places), _together(proofs.values(), rule))
+        pieces = _together(proofs.values(), rule) if proofs else None
+        return _Attempt(candidate, Change(tuple(places)), pieces)
 
     def _wants(self, rule: NodeRule, node: ir.Node, allowed: set[str], whole: Context) -> bool:
         if operator_name(node) not in rule.ops or (rule.code, node_place(node)) in self.gave_up:

@@ -8,6 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from ...text import say
+from ..opset.lower.common import section
 from ..opset.step import Step
 from .base import expands
 from .common import reshape, take, transposed
@@ -38,8 +39,7 @@ def by_zeros(step: Step) -> None:
     after = [wide - pad + more for wide, pad, more in zip(reach, pads[spatial:], extra, strict=True)]
     for axis, (low, high) in enumerate(zip(before, after, strict=True), 2):
         if low < 0 or high < 0:
-            bounds = (step.ints([max(-low, 0)], "start"), step.ints([sizes[axis] - max(-high, 0)], "end"), step.ints([axis], "axis"))
-            image = step.op("Slice", image, *bounds)
+            image = section(step, image, axis, max(-low, 0), sizes[axis] - max(-high, 0))
     kernel = _turned(step, weight, group)
     form = [max(pad, 0) for pad in (*before, *after)]
     ones = [1] * spatial
@@ -56,8 +56,7 @@ def _spread(step: Step, image: ir.Value, sizes: list[int], axis: int, stride: in
     amounts = [0, 0, 0, 0, stride - 1, 0]
     wide = step.op("Pad", rows, pads=amounts) if step.version < 11 else step.op("Pad", rows, step.ints(amounts, "pads"))
     joined = reshape(step, wide, [*sizes[:axis], sizes[axis] * stride, *sizes[axis + 1 :]])
-    bounds = (step.ints([0], "start"), step.ints([(sizes[axis] - 1) * stride + 1], "end"), step.ints([axis], "axis"))
-    return step.op("Slice", joined, *bounds)
+    return section(step, joined, axis, 0, (sizes[axis] - 1) * stride + 1)
 
 
 def _turned(step: Step, weight: tuple[int, ...], group: int) -> ir.Value:

@@ -6,6 +6,7 @@ import numpy as np
 import onnx_ir as ir
 
 from ...text import say
+from ..opset.lower.common import section
 from ..opset.step import Array, Step
 from .base import expands
 from .common import normal_axis, take
@@ -57,7 +58,7 @@ def _cut(step: Step, pairs: list[tuple[int, int]]) -> ir.Value:
         low, high = max(-before, 0), step.dim(place) - max(-after, 0)
         if low > high:
             step.refuse(say("more is cut off than there is", "裁去的长度超过该维大小"))
-        data = step.op("Slice", data, step.ints([low], "start"), step.ints([high], "end"), step.ints([place], "axis"))
+        data = section(step, data, place, low, high)
     return data
 
 

@@ -110,6 +110,8 @@ def switch_of(node: ir.Node) -> tuple[str, list[object]] | None:
             continue
         maker = value.producer()
         if maker is None:
+            if static_shape(value) not in ((), (1,)):
+                return None  # data, not a switch
             names.add(value.name or "")
         else:
             waiting += reads(maker)

@@ -74,3 +74,10 @@ def squeeze(step: Step, data: ir.Value, axes: Sequence[int]) -> ir.Value:
     if step.version >= 13:
         return step.op("Squeeze", data, step.ints(list(axes), "axes"))
     return step.op("Squeeze", data, axes=list(axes))
+
+
+def section(step: Step, data: ir.Value, axis: int, start: int, end: int) -> ir.Value:
+    """The places from ``start`` up to ``end`` of one axis, counted from the front."""
+    if step.version >= 10:
+        return step.op("Slice", data, step.ints([start], "start"), step.ints([end], "end"), step.ints([axis], "axis"))
+    return step.op("Slice", data, starts=[start], ends=[end], axes=[axis])

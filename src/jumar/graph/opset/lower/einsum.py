@@ -172,9 +172,7 @@ def _matrices(step: Step, item: _Operand, groups: list[list[str]], sizes: dict[s
     data = _ordered(step, item, [label for group in groups for label in group])
     if all(len(group) <= 1 for group in groups):
         return unsqueeze(step, data, [place for place, group in enumerate(groups) if not group])
-    wanted = [
-        None if any(sizes[label] is None for label in group) else math.prod(sizes[label] or 0 for label in group) for group in groups
-    ]
+    wanted = [None if any(sizes[label] is None for label in group) else math.prod(sizes[label] or 0 for label in group) for group in groups]
     return _reshaped(step, data, wanted)
 
 

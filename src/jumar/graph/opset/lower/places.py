@@ -6,12 +6,9 @@ import numpy as np
 import onnx_ir as ir
 
 from ....text import say
+from ...shapes import static_shape
 from ..step import Step, lowers
 from .common import is_float, section
-
-UNROLL_LIMIT = 128
-"""Steps that an operator along an axis may be unrolled into."""
-
 
 SPREAD_LIMIT = 1 << 22
 """Elements that a mask may have that says which update goes where."""
@@ -75,15 +72,13 @@ def _cumulate(step: Step) -> bool:
     place = int(axis.reshape(-1)[0])
     if not -rank <= place < rank:
         step.refuse(say("axis {axis} of a tensor of rank {rank}", "秩为 {rank} 的张量没有第 {axis} 维", axis=place, rank=rank))
-    place, shape = place % rank, list(step.static())
-    size, backwards, data = shape[place], bool(step.attr("reverse", 0)), step.needed(0)
+    place %= rank
+    size, backwards, data = step.dim(place), bool(step.attr("reverse", 0)), step.needed(0)
 
     def moved(value: ir.Value, count: int) -> ir.Value:
         """What stands ``count`` places before each element; what has no effect where there is nothing."""
-        neutral = np.full([*shape[:place], count, *shape[place + 1 :]], 1 if product else 0)
-        fill = step.const(neutral, step.dtype().numpy(), "nothing")
-        kept = section(step, value, place, count if backwards else 0, size if backwards else size - count)
-        return step.op("Concat", *((kept, fill) if backwards else (fill, kept)), axis=place)
+        kept = None if count == size else section(step, value, place, count if backwards else 0, size if backwards else size - count)
+        return _filled_up(step, kept, place, count, backwards, 1 if product else 0)
 
     if step.attr("exclusive", 0) and size:
         data = moved(data, 1)
@@ -93,6 +88,20 @@ def _cumulate(step: Step) -> bool:
         count *= 2
     step.finish(data if data is not step.needed(0) else step.op("Identity", data))
     return True
+
+
+def _filled_up(step: Step, kept: ir.Value | None, axis: int, count: int, behind: bool, value: int) -> ir.Value:
+    """A tensor with ``count`` places more along an axis, in front or behind."""
+    shape, dtype = static_shape(step.needed(0)), step.dtype().numpy()
+    if kept is not None and shape is None:
+        pads = [0] * 2 * step.rank()
+        pads[axis + (step.rank() if behind else 0)] = count
+        if step.version >= 11:
+            return step.op("Pad", kept, step.ints(pads, "pads"), step.const(value, dtype, "nothing"))
+        return step.op("Pad", kept, pads=pads, value=float(value))
+    whole = step.static()
+    fill = step.const(np.full([*whole[:axis], count, *whole[axis + 1 :]], value), dtype, "nothing")
+    return fill if kept is None else step.op("Concat", *((kept, fill) if behind else (fill, kept)), axis=axis)
 
 
 @lowers(11, "GatherElements")
