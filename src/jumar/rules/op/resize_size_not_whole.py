@@ -55,6 +55,17 @@ class ResizeSizeNotWhole(NodeRule):
             opsets=(13, 18),
             edges=False,
         ),
+        Example(
+            """
+        <ir_version: 8, opset_import: ["" : OPSET]>
+        agraph (float[1,1,4,5] x) => (float[1,1,5,6] y) <float[8] roi = {0, 0, 0.1, 0.2, 1, 1, 0.8, 1.3}, float[4] scales = {1.0, 1.0, 1.3, 1.3}> {
+            y = Resize<mode = "linear", coordinate_transformation_mode = "tf_crop_and_resize">(x, roi, scales)
+        }
+        """,
+            opsets=(13, 18),
+            edges=False,
+            also=("OP111",),
+        ),
     )
 
     def check(self, node: ir.Node, ctx: Context) -> Iterator[Finding]:
