@@ -46,9 +46,7 @@ def attention(step: Step) -> None:
     scaled = step.op("Mul", query, step.like(1 / math.sqrt(width) if scale is None else float(scale), name="scale"))
     # Queries that share a key are rows of one matrix: no key is copied.
     joined = [batch, groups, heads // groups * rows, width]
-    raw = step.op(
-        "MatMul", reshape(step, scaled, joined) if groups != heads else scaled, step.op("Transpose", key, perm=[0, 1, 3, 2])
-    )
+    raw = step.op("MatMul", reshape(step, scaled, joined) if groups != heads else scaled, step.op("Transpose", key, perm=[0, 1, 3, 2]))
     raw = reshape(step, raw, [batch, heads, rows, columns]) if groups != heads else raw
     cap, scores = float(step.given("softcap")), raw
     if cap:
