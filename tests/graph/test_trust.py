@@ -115,13 +115,19 @@ def test_inference_that_takes_too_long_means_unknown_shapes(relu: Path, monkeypa
     assert len(asked) >= 1
 
 
-def test_an_opset_older_than_the_operators_is_named_with_the_one_they_need(tmp_path: Path) -> None:
-    node = helper.make_node("LayerNormalization", ["x", "s"], ["y"], name="n")
+@pytest.mark.parametrize("unclear", [False, True])
+def test_an_opset_older_than_the_operators_is_taken_for_the_one_they_need_if_that_is_clear(unclear: bool, tmp_path: Path) -> None:
+    """A Softmax means something else from 13 on, so that nobody can tell what the model means."""
+    nodes = [helper.make_node("LayerNormalization", ["x", "s"], ["a"], name="n")]
+    nodes.append(helper.make_node("Softmax" if unclear else "Relu", ["a"], ["y"], name="m"))
     values = [helper.make_tensor_value_info(name, 1, [2, 3] if name != "s" else [3]) for name in ("x", "s", "y")]
     model = helper.make_model(
-        helper.make_graph([node], "g", values[:2], values[2:]), opset_imports=[helper.make_opsetid("", 11)], ir_version=8
+        helper.make_graph(nodes, "g", values[:2], values[2:]), opset_imports=[helper.make_opsetid("", 11)], ir_version=8
     )
-    with pytest.raises(ModelError, match="exist only from opset 17 on"):
-        load(saved(model, tmp_path))
+    if unclear:
+        with pytest.raises(ModelError, match="exist only from opset 17 on"):
+            load(saved(model, tmp_path))
+    else:
+        assert load(saved(model, tmp_path)).opset_imports[""] == 17
     model.opset_import[0].version = 17
-    load(saved(model, tmp_path))
+    assert "jumar.declared_opset" not in load(saved(model, tmp_path)).metadata_props
