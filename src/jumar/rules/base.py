@@ -84,16 +84,19 @@ class Context:
     def ranges(self) -> Ranges:
         """Between which numbers the values of each tensor lie, as the model is when this is first asked."""
         if not self.analysed:
-            inputs = {value.name or "": value for value in self.model.graph.inputs}
-            # An input that became int32 holds no more than that, whatever was declared.
-            declared = {
-                name: (max(low, int(whole(value.dtype).lo)), min(high, int(whole(value.dtype).hi)))
-                for name, (low, high) in self.declared.items()
-                if (value := inputs.get(name)) is not None and is_integer(value.dtype)
-            }
-            shapes = {name: shape for name, shape in self.shapes.items() if name in inputs}
-            self.analysed.append(value_ranges(self.model, declared, shapes))
+            names = {value.name for value in self.model.graph.inputs}
+            shapes = {name: shape for name, shape in self.shapes.items() if name in names}
+            self.analysed.append(value_ranges(self.model, self.declared_of(self.model), shapes))
         return self.analysed[0]
+
+    def declared_of(self, model: ir.Model) -> dict[str, tuple[int, int]]:
+        """What the user states of the integer inputs that ``model`` has. An input that became int32 holds no more than that."""
+        inputs = {value.name or "": value for value in model.graph.inputs}
+        return {
+            name: (max(low, int(whole(value.dtype).lo)), min(high, int(whole(value.dtype).hi)))
+            for name, (low, high) in self.declared.items()
+            if (value := inputs.get(name)) is not None and is_integer(value.dtype)
+        }
 
     def range_of(self, value: ir.Value) -> Interval:
         """Between which numbers the values of a tensor of the model lie, looked up by name in the whole model."""
@@ -237,6 +240,10 @@ class NodeRule(Rule):
 
 class ModelRule(Rule):
     """A problem of the model as a whole."""
+
+    changes_meaning: ClassVar[bool] = False
+    """True where the rewrite changes results on purpose, to what the user says was meant: it is made before the reference runs, and nothing
+    can prove it. Such a rule is unsafe."""
 
     @abstractmethod
     def check(self, ctx: Context) -> Iterator[Finding]:

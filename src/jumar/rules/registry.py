@@ -48,6 +48,7 @@ def find_rule(code: str) -> Rule:
 
 
 def fixers() -> tuple[NodeRule | ModelRule, ...]:
-    """Rules that can rewrite, in the order in which they are applied."""
+    """Rules whose rewrites are proven, in the order in which they are applied."""
     able = [rule for rule in all_rules() if isinstance(rule, (NodeRule, ModelRule)) and rule.safety != "advice"]
-    return tuple(sorted(able, key=lambda rule: (rule.phase, rule.code)))
+    proven = [rule for rule in able if not (isinstance(rule, ModelRule) and rule.changes_meaning)]
+    return tuple(sorted(proven, key=lambda rule: (rule.phase, rule.code)))

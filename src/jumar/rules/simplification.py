@@ -57,7 +57,7 @@ class SimplificationRule(ModelRule):
         kinds = self.wanted(ctx)
         journal = Journal(ctx.budget, ctx.refused, kinds | self.also)
         simplify_graph(model, ctx.evaluator, journal=journal, fold_limit=ctx.fold_limit)
-        if not any(rewrite.kind in kinds for rewrite in journal.rewrites):
+        if not journal.rewrites:
             return None
         places = tuple(dict.fromkeys(rewrite.place for rewrite in journal.rewrites if rewrite.place))
         counts = Counter(rewrite.kind for rewrite in journal.rewrites)

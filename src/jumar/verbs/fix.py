@@ -28,6 +28,7 @@ from ..text import Text, say
 from .check import examine, pinned
 from .common import ModelLike, Progress, Shapes, check_shapes, generated_feeds, must_not_overwrite, open_case, silent
 from .cut_parts import cut_model, finish_cut, part_file
+from .meaning import restore_meaning
 from .verify import unverified
 
 _MAX_ROUNDS = 4
@@ -190,6 +191,9 @@ class _Run:
             self.steps.append(step)
         self.progress(say("check", "检查"), 0.0)
         before = self._examine()
+        self.model, meant = restore_meaning(self.case, self.allowed)
+        self.case = self.case.replace(model=self.model)  # from here on this is the model that proofs compare with
+        self.steps += meant
         prover = self.prover = self._prover(feeds)
         if prover is not None:
             self._apply_all(prover)

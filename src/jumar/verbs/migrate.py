@@ -18,12 +18,14 @@ from ..graph import Evaluator, load
 from ..graph.bind import bind_inputs
 from ..graph.digest import file_sha256
 from ..graph.fold import DEFAULT_FOLD_LIMIT
+from ..rules import find_rule
 from ..targets import Target
 from ..text import Lang, default_lang, say
 from .bundle import MODEL_FILE, Bundle
 from .common import Progress, Shapes, check_number, check_shapes, open_case, silent
 from .compile import compile_into
 from .fix import fix
+from .meaning import restore_meaning
 from .verify import DEFAULT_BOUND, unverified, verify
 
 
@@ -93,7 +95,8 @@ def migrate(
         except JumarError:
             bundle.discard()
             raise
-        record = job.verify(record, bound)
+        meant, changed = restore_meaning(case, {find_rule(code).code for code in unsafe})
+        record = job.verify(record, bound, meant if changed else None)
     record = job.compile(record, compiling)
     record = job.bundle.finish(record, lang or default_lang())
     progress(say("done", "完成"), 1.0)
@@ -137,13 +140,15 @@ class _Migration:
 
         return replace(self.bundle.stage("fix", {**self.source, **options}, work), verb="migrate")
 
-    def verify(self, record: Record, bound: float) -> Record:
+    def verify(self, record: Record, bound: float, meant: ir.Model | None) -> Record:
+        """``meant``: the reference, where it is not the model as given."""
+
         def work() -> Record:
             path = self.bundle.path(MODEL_FILE)
             try:
                 return verify(
                     path,
-                    self.model,
+                    self.model if meant is None else meant,
                     feeds=self.feeds,
                     shapes=self.sizes,
                     bound=bound,

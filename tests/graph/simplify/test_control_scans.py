@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from control_cases import OPSETS, assert_same, model_of, ops_of, simplified
@@ -80,18 +82,40 @@ def test_a_long_sequence_stays(evaluator: Evaluator) -> None:
     assert "Scan" in ops_of(simplified(model, evaluator, feeds_of(300, (0, 0)))[0])
 
 
-def test_the_form_with_a_batch_stays() -> None:
-    model = model_of(
-        """agraph (float[1,3] h, float[1,4,3] x) => (float[1,3] h_last, float[1,4,3] y) {
-            h_last, y = Scan<num_scan_inputs = 1, body = b (float[3] s, float[3] a) => (float[3] s_out, float[3] e) {
-                s_out = Add(s, a)
-                e = Neg(s_out)
-            }>(, h, x)
-        }""",
-        8,
+BATCHED = """agraph (float[{batch},3] h, float[{batch},{length},3] x, float[{batch},{length},3] z)
+        => (float[{batch},3] h_last, float[{batch},{length},3] y) <{weights}> {{
+    h_last, y = Scan<num_scan_inputs = 2, directions = [{first}, {second}], body = b (float[3] s, float[3] a, float[3] c)
+            => (float[3] s_out, float[3] e) {{
+        d = Sub(a, c)
+        t = Sin(s)
+        s_out = Add(t, d)
+        e = Neg(s_out)
+    }}>({lengths}, h, x, z)
+}}"""
+
+
+def batched_feeds(batch: int, length: int) -> dict[str, Any]:
+    random = np.random.default_rng(batch + 10 * length)
+    shapes = {"h": (batch, 3), "x": (batch, length, 3), "z": (batch, length, 3)}
+    return {name: random.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(batch=st.integers(1, 3), length=st.integers(1, 3), directions=st.tuples(st.integers(0, 1), st.integers(0, 1)), given=st.booleans())
+def test_the_form_with_a_batch(batch: int, length: int, directions: tuple[int, int], given: bool, evaluator: Evaluator) -> None:
+    """Scan of opset 8: every sequence of the batch for itself."""
+    weights = f"int64[{batch}] n = {{{', '.join([str(length)] * batch)}}}" if given else "float unused = {0}"
+    text = BATCHED.format(
+        batch=batch, length=length, first=directions[0], second=directions[1], weights=weights, lengths="n" if given else ""
     )
-    simplify_graph(model)
-    assert "Scan" in ops_of(model)
+    after, _ = simplified(model_of(text, 8), evaluator, batched_feeds(batch, length))
+    assert "Scan" not in ops_of(after)
+    assert ops_of(after).count("Sin") == batch * length
+
+
+def test_sequences_of_a_batch_with_lengths_of_their_own_stay(evaluator: Evaluator) -> None:
+    text = BATCHED.format(batch=2, length=3, first=0, second=0, weights="int64[2] n = {3, 2}", lengths="n")
+    assert "Scan" in ops_of(simplified(model_of(text, 8), evaluator)[0])
 
 
 def test_nothing_to_scan_stays(evaluator: Evaluator) -> None:

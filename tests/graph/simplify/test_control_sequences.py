@@ -34,7 +34,91 @@ def test_a_place_outside_or_unknown_stays(evaluator: Evaluator) -> None:
     )
     simplified(model_of(text.replace("PLACE", "n")), evaluator, {"x": X, "n": np.array(-1)})
     assert "SequenceAt" in ops_of(simplified(model_of(text.replace("PLACE", "two")), evaluator)[0])
-    assert "SequenceAt" in ops_of(simplified(model_of(text.replace("PLACE", "n")), evaluator)[0])
+    other = (
+        text.replace("PLACE", "n").replace("SequenceConstruct(a, x)", "SequenceConstruct(a, z)").replace("x, int64", "x, float[2] z, int64")
+    )
+    assert "SequenceAt" in ops_of(simplified(model_of(other.replace("float[3] y", "float[m] y")), evaluator)[0])
+
+
+@pytest.mark.parametrize("opset", OPSETS)
+@pytest.mark.parametrize("kind", ["float", "int64", "bool"])
+def test_an_element_chosen_at_run_time(opset: int, kind: str, evaluator: Evaluator) -> None:
+    """Elements of one shape are stacked, and the place picks a slice; every place, from both ends."""
+    model = model_of(
+        f"""agraph (float[2,3] x, int64 n) => ({kind}[2,3] y) {{
+            p = Exp(x) q = Neg(x) a = Cast<to = TYPE>(p) b = Cast<to = TYPE>(q) c = Cast<to = TYPE>(x)
+            s = SequenceConstruct(a, b, c) y = SequenceAt(s, n)
+        }}""".replace("TYPE", {"float": "1", "int64": "7", "bool": "9"}[kind]),
+        opset,
+    )
+    x = np.array([[1.5, -2, 0], [3, 0.25, -1]], np.float32)
+    after, _ = simplified(model, evaluator, *({"x": x, "n": np.array(place)} for place in range(-3, 3)))
+    assert not any("Sequence" in op for op in ops_of(after))
+
+
+@pytest.mark.parametrize("opset", [17, 18, 21])
+def test_what_is_done_with_every_element(opset: int, evaluator: Evaluator) -> None:
+    """SequenceMap over two sequences and a tensor, with two results and a weight in its body."""
+    model = model_of(
+        """agraph (float[2,6] x, float[2] t) => (float[2,6] y, float[2,6] z) <int64 two = {2}> {
+            s = SplitToSequence<axis = 1>(x, two)
+            r = SplitToSequence<axis = 1>(x, two)
+            m, k = SequenceMap(s, r, t) <body = b (float[2,2] a, float[2,2] c, float[2] d) => (float[2,2] e, float[2,2] f)
+                <float[2] w = {2, 3}> {
+                g = Mul(a, w)
+                e = Add(g, d)
+                f = Sub(c, d)
+            }>
+            y = ConcatFromSequence<axis = 1>(m)
+            z = ConcatFromSequence<axis = 1>(k)
+        }""",
+        opset,
+    )
+    after, _ = simplified(model, evaluator, {"x": U, "t": np.array([0.5, -3], np.float32)})
+    assert not any("Sequence" in op for op in ops_of(after))
+    assert ops_of(after).count("Mul") == 3
+
+
+@pytest.mark.parametrize("opset", OPSETS[1:])
+def test_a_sequence_through_an_if(opset: int, evaluator: Evaluator) -> None:
+    """Both branches give two tensors: what chooses between sequences chooses between tensors."""
+    model = model_of(
+        """agraph (float[3] x, bool c) => (float[3] y, float[3] u) <int64 zero = {0}, int64 one = {1}> {
+            s, u = If (c) <
+                then_branch = t () => (seq(float[3]) p, float[3] v) { a = Exp(x) p = SequenceConstruct(a, x) v = Neg(x) },
+                else_branch = e () => (seq(float[3]) q, float[3] w) { b = Neg(x) q = SequenceConstruct(b, b) w = Abs(x) }
+            >
+            f = SequenceAt(s, zero) g = SequenceAt(s, one) y = Sub(f, g)
+        }""",
+        opset,
+    )
+    after, _ = simplified(model, evaluator, *({"x": X, "c": np.array(c)} for c in (True, False)))
+    assert not any("Sequence" in op for op in ops_of(after))
+
+
+@pytest.mark.parametrize("opset", OPSETS[1:])
+def test_a_list_that_a_loop_fills(opset: int, evaluator: Evaluator) -> None:
+    """What scripted code writes as append: the loop carries the sequence, and is unrolled with it."""
+    model = model_of(
+        """agraph (float[3] x) => (float[4,3] y) <int64 four = {4}, bool yes = {1}> {
+            empty = SequenceEmpty<dtype = 1>()
+            last, list = Loop (four, yes, x, empty) <body = b (int64 i, bool on, float[3] a, seq(float[3]) l)
+                => (bool go, float[3] d, seq(float[3]) k) { go = Identity(on) d = Sin(a) k = SequenceInsert(l, d) }>
+            y = ConcatFromSequence<axis = 0, new_axis = 1>(list)
+        }""",
+        opset,
+    )
+    after, _ = simplified(model, evaluator, {"x": X})
+    assert not {"Loop", "SequenceInsert", "ConcatFromSequence", "SequenceEmpty"} & {*ops_of(after)}
+
+
+def test_a_slice_of_the_wrong_element_is_noticed(evaluator: Evaluator) -> None:
+    """Planted error: the element beside the one asked for."""
+    text = "agraph (float[3] x, int64 n) => (float[3] y) { a = Exp(x) s = SequenceConstruct(FIRST) y = SequenceAt(s, n) }"
+    right, wrong = (model_of(text.replace("FIRST", items)) for items in ("a, x", "x, a"))
+    simplify_graph(wrong, evaluator)
+    with pytest.raises(AssertionError):
+        assert_same(right, wrong, evaluator, {"x": X, "n": np.array(1)})
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

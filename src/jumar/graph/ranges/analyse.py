@@ -64,6 +64,8 @@ def value_ranges(
     model: ir.Model,
     declared: Mapping[str, tuple[int, int]] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
+    *,
+    implied: bool = True,
 ) -> Ranges:
     """Intervals that hold every value of every tensor, in every run of the model that succeeds.
 
@@ -73,6 +75,7 @@ def value_ranges(
     Args:
         declared: least and largest value (inclusive) of integer inputs, as the user states them.
         shapes: sizes of inputs that the model leaves open.
+        implied: take it for granted that an index lies within its axis. Not where that is what is to be shown.
 
     Raises:
         UsageError: a declared range is of no integer input, or is empty, or its type does not hold it.
@@ -86,9 +89,9 @@ def value_ranges(
     stated = _declared(model, declared or {})
     for value in model.graph.inputs:
         limits = stated.get(value, whole(value.dtype))
-        implied = implied_range(model, value, analysis.shape_of) if is_integer(value.dtype) else None
-        if implied is not None:
-            lo, hi = max(limits.lo, implied.lo), min(limits.hi, implied.hi)
+        used = implied_range(model, value, analysis.shape_of) if implied and is_integer(value.dtype) else None
+        if used is not None:
+            lo, hi = max(limits.lo, used.lo), min(limits.hi, used.hi)
             limits = Interval(lo, hi) if lo <= hi else limits
         analysis.known[value] = limits
     analysis.graph(model.graph)

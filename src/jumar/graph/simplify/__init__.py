@@ -1,6 +1,6 @@
 """Simplification: the same function with fewer nodes."""
 
-from . import arithmetic, control, loops, moves, passthrough, scans, sequences  # noqa: F401 - they register what they match
+from . import arithmetic, control, loops, moves, passthrough, scans, sequence_bodies, sequences  # noqa: F401 - they register what they match
 from .base import KINDS, Journal, Rewrite, kinds_of
 from .driver import applicable, simplify_graph
 

@@ -36,6 +36,13 @@ def settle_shapes(model: ir.Model) -> None:
     infer_shapes(model, forget=True)
 
 
+def sound_shapes(model: ir.Model) -> None:
+    """Infer all shapes anew, in place, from those of the model's inputs alone: nothing that the file says of inner tensors is believed."""
+    _open_outputs(model)
+    infer_shapes(model, forget=True)
+    settle_shapes(model)
+
+
 def _open_outputs(model: ir.Model) -> None:
     """What a body declares of its outputs is a claim too; of the model's own outputs it is not ours to judge."""
     for graph in model.graphs():
@@ -76,4 +83,4 @@ def _set(value: ir.Value, shape: Dims | None) -> None:
         value.shape = None if shape is None else ir.Shape(shape)
 
 
-__all__ = ["settle_shapes"]
+__all__ = ["settle_shapes", "sound_shapes"]

@@ -78,10 +78,10 @@ def _agreed_output(node: ir.Node, edit: Edit) -> Action | None:
     for output, one, other in zip(node.outputs, first.outputs, second.outputs, strict=True):
         if not output.uses() and not output.is_graph_output():
             continue
-        source, array = _source(one, first), small_constant(_made_by(one))
+        source, array = _source(one, first), small_constant(made_by(one))
         if source is not None and source is _source(other, second):
             found.append((output, source))
-        elif array is not None and _same_array(array, small_constant(_made_by(other))):
+        elif array is not None and _same_array(array, small_constant(made_by(other))):
             found.append((output, array))
     if not found:
         return None
@@ -120,7 +120,7 @@ def _of_constants(node: ir.Node, edit: Edit) -> Action | None:
         return None
     pairs: list[tuple[Array, Array]] = []
     for one, other in zip(*(branch.outputs for branch in _branches(node)), strict=True):
-        first, second = small_constant(_made_by(one)), small_constant(_made_by(other))
+        first, second = small_constant(made_by(one)), small_constant(made_by(other))
         if first is None or second is None or first.shape != second.shape or first.dtype != second.dtype:
             return None
         if one.dtype not in _WHERE_DTYPES or one.dtype != other.dtype or first.ndim < len(cond_shape):
@@ -140,7 +140,7 @@ def _of_constants(node: ir.Node, edit: Edit) -> Action | None:
     return act
 
 
-def _made_by(value: ir.Value) -> ir.Value:
+def made_by(value: ir.Value) -> ir.Value:
     """The tensor that a chain of Identity passes on."""
     node = value.producer()
     while node is not None and node.op_type == "Identity" and node.domain in ("", "ai.onnx") and node.inputs[0] is not None:
@@ -151,7 +151,7 @@ def _made_by(value: ir.Value) -> ir.Value:
 
 def _source(value: ir.Value, branch: ir.Graph) -> ir.Value | None:
     """The tensor from outside the branch that an output of the branch is; None for what the branch makes."""
-    source = _made_by(value)
+    source = made_by(value)
     maker = source.producer()
     graph = source.graph if maker is None else maker.graph
     return None if graph is branch else source

@@ -111,8 +111,11 @@ def _rename_all(edit: Edit, node: ir.Node, suffix: str) -> None:
         if value.name:
             value.name = _fresh(value.name + suffix, edit.names)
     for graph in bodies(node):
-        for value in graph.inputs:
+        for index, value in enumerate(graph.inputs):
+            shape = value.shape
             _forget(value)
+            if node.op_type == "Loop" and index < 2:  # the number of the trip and the condition are of one form in every trip
+                value.shape = shape
             value.name = _fresh((value.name or "input") + suffix, edit.names)
         for value in list(graph.initializers.values()):
             _move_weight(edit, value, graph, graph, suffix)

@@ -8,9 +8,11 @@ from itertools import chain
 import numpy as np
 import onnx_ir as ir
 
+from ...text import Text, say
 from ..edit import Builder
 from ..walk import weight_bytes
 from .base import Action, Array, Edit, bodies, describe, given, known_shape, read_values, simplification, static_shape
+from .control import made_by
 from .inline import inline_body, inner_graphs, lift_weights, rebuild, replace_outputs
 from .known import known_scalar, known_value
 
@@ -99,7 +101,7 @@ def _invariant_values(node: ir.Node, edit: Edit) -> Action | None:
     """A carried tensor that every trip passes on unchanged is read from outside."""
     body = _body(node)
     carried = len(body.inputs) - 2
-    same = [index for index in range(carried) if _origin(body.outputs[1 + index]) is body.inputs[2 + index]]
+    same = [index for index in range(carried) if made_by(body.outputs[1 + index]) is body.inputs[2 + index]]
     if not same or any(node.inputs[2 + index] is None for index in same):
         return None
 
@@ -137,30 +139,33 @@ def _local_copy(body: ir.Graph, edit: Edit, output: ir.Value, old: ir.Value, new
     return copy.outputs[0]
 
 
-def _origin(value: ir.Value) -> ir.Value:
-    maker = value.producer()
-    while maker is not None and maker.op_type == "Identity" and maker.domain in ("", "ai.onnx") and maker.inputs[0] is not None:
-        value = maker.inputs[0]
-        maker = value.producer()
-    return value
-
-
 @simplification("unrolled-loop", "Loop")
 def _unroll_loop(node: ir.Node, edit: Edit) -> Action | None:
     """A known number of trips becomes that many copies of the body."""
     body = _body(node)
-    trips = _trips(node, body)
-    results = len(body.outputs) - 1 - (len(body.inputs) - 2)
-    if trips is None or not may_unroll(edit, body, trips, results):
+    trips = known_trips(node)
+    if trips is None or why_loop_stands(node, edit) is not None:
         return None
-    stacked = body.outputs[len(body.outputs) - results :]
+    stacked = body.outputs[len(body.inputs) - 1 :]
     empty = [_empty(value) for value in stacked] if trips == 0 else []
-    if any(array is None and _is_read(output) for array, output in zip(empty, node.outputs[len(node.outputs) - results :], strict=False)):
-        return None
     return lambda: _unroll(node, edit, body, trips, empty)
 
 
-def _is_read(value: ir.Value) -> bool:
+def why_loop_stands(node: ir.Node, edit: Edit) -> Text | None:
+    """Why a Loop of a known number of trips cannot be unrolled; None if it can, or if the number is not known."""
+    body, trips = _body(node), known_trips(node)
+    stacked = body.outputs[len(body.inputs) - 1 :]
+    if trips is None:
+        return None
+    if trips == 0:
+        outputs = node.outputs[len(node.outputs) - len(stacked) :]
+        if any(is_read(output) and _empty(value) is None for output, value in zip(outputs, stacked, strict=True)):
+            return say("it never runs, and the shape of what it stacks is not known", "它从不执行，且其堆叠结果的形状未知")
+    return why_not_unrolled(edit, body, trips, len(stacked))
+
+
+def is_read(value: ir.Value) -> bool:
+    """Whether something reads a tensor, or it is an output of its graph."""
     return bool(value.uses()) or value.is_graph_output()
 
 
@@ -174,8 +179,8 @@ def _unroll(node: ir.Node, edit: Edit, body: ir.Graph, trips: int, empty: list[A
         lift_weights(edit, node, body)
     for trip in range(trips):
         piece = body if trip == trips - 1 else body.clone(allow_outer_scope_values=True)
-        number = builder.const(_like(counter, trip), np.int64, "trip") if _is_read(counter) else None
-        goes_on = builder.const(_like(condition, True), np.bool_, "condition") if _is_read(condition) else None
+        number = builder.const(like_input(counter, trip), np.int64, "trip") if is_read(counter) else None
+        goes_on = builder.const(like_input(condition, True), np.bool_, "condition") if is_read(condition) else None
         outputs = inline_body(edit, node, piece, [number, goes_on, *states], f"_{trip}" if trips > 1 else "")[1:]
         states = outputs[:carried]
         for values, value in zip(collected, outputs[carried:], strict=True):
@@ -183,7 +188,7 @@ def _unroll(node: ir.Node, edit: Edit, body: ir.Graph, trips: int, empty: list[A
     finals = list(states)
     for index, values in enumerate(collected):
         output = node.outputs[carried + index]
-        if not _is_read(output):
+        if not is_read(output):
             finals.append(output)
         elif values:
             finals.append(stack(builder, edit, values, 0, output.dtype))
@@ -205,7 +210,7 @@ def unsqueeze(builder: Builder, edit: Edit, value: ir.Value, axis: int) -> ir.Va
     return builder.op("Unsqueeze", value, builder.const([axis], np.int64, "axes"))
 
 
-def _like(value: ir.Value, content: int) -> Array:
+def like_input(value: ir.Value, content: int) -> Array:
     """A scalar, or a tensor of one element where the body declares its input so."""
     return np.full([1] if known_shape(value) in ((1,), (None,)) else [], content)
 
@@ -218,21 +223,28 @@ def _empty(value: ir.Value) -> Array | None:
     return np.zeros((0, *shape), value.dtype.numpy())
 
 
-def may_unroll(edit: Edit, body: ir.Graph, trips: int, results: int) -> bool:
-    """Whether so many copies stay within the limits, and are what the loop computes."""
+def why_not_unrolled(edit: Edit, body: ir.Graph, trips: int, results: int) -> Text | None:
+    """What speaks against so many copies of a body; None if nothing does. ``results``: nodes of each copy besides."""
     if trips <= 1:
-        return True
+        return None
     nodes, held = 0, 0
     for graph in (body, *inner_graphs(body)):
         for item in graph:
             nodes += item.op_type != "Identity"
             if item.op_type in _RANDOM:  # a seed starts over in every copy, a loop goes on
-                return False
+                return say("it draws random numbers ({op})", "它产生随机数（{op}）", op=item.op_type)
             held += sum(
                 weight_bytes(attribute.as_tensor()) for attribute in item.attributes.values() if attribute.type == ir.AttributeType.TENSOR
             )
         held += sum(weight_bytes(value.const_value) for value in _kept_weights(graph))
-    return trips * (nodes + results) <= UNROLL_LIMIT and (trips - 1) * held <= edit.fold_limit
+    if trips * (nodes + results) > UNROLL_LIMIT:
+        return say(
+            "unrolled it has {count} nodes; {limit} are allowed", "展开后有 {count} 个节点，上限为 {limit}", count=trips * (nodes + results),
+            limit=UNROLL_LIMIT,
+        )  # fmt: skip
+    if (trips - 1) * held > edit.fold_limit:
+        return say("each copy repeats {count} bytes of weights", "每个副本重复 {count} 字节的权重", count=held)
+    return None
 
 
 def _kept_weights(graph: ir.Graph) -> Iterable[ir.Value]:
@@ -240,8 +252,9 @@ def _kept_weights(graph: ir.Graph) -> Iterable[ir.Value]:
     return (value for value in graph.initializers.values() if value.is_graph_output())
 
 
-def _trips(node: ir.Node, body: ir.Graph) -> int | None:
-    """How often the body runs; None where that is not known."""
+def known_trips(node: ir.Node) -> int | None:
+    """How often the body of a Loop runs; None where that is not known, or more often than loops are unrolled."""
+    body = _body(node)
     count, condition = _leading(node)
     limit = known_scalar(count)
     start = 1 if condition is None else known_scalar(condition)
@@ -258,25 +271,42 @@ def _count_trips(node: ir.Node, body: ir.Graph, limit: int) -> int | None:
     fixed = known_scalar(decision, {body.inputs[1]: np.array(True)})
     if fixed is not None:
         return _finite(limit if fixed else 1)
-    known = {
-        value: array for value, start in zip(body.inputs[2:], node.inputs[2:], strict=True) if (array := known_value(start)) is not None
-    }
-    for trip in range(min(limit, UNROLL_LIMIT)):
-        assumed = {**known, body.inputs[0]: np.array(trip, np.int64), body.inputs[1]: np.array(True)}
+    for trip, assumed in enumerate(assumptions(node, min(limit, UNROLL_LIMIT))):
         goes_on = known_scalar(decision, assumed)
         if goes_on is None:
             return None
         if not goes_on:
             return trip + 1
+    return _finite(limit)
+
+
+def assumptions(node: ir.Node, trips: int) -> Iterator[dict[ir.Value, Array]]:
+    """What is known of the counter and of carried integers in each trip of a Loop, if it comes to that trip."""
+    body = _body(node)
+    known = {
+        value: array for value, start in zip(body.inputs[2:], node.inputs[2:], strict=True) if (array := known_value(start)) is not None
+    }
+    for trip in range(trips):
+        assumed = {**known, body.inputs[0]: np.array(trip, np.int64), body.inputs[1]: np.array(True)}
+        yield assumed
         following = {
             value: known_value(output, assumed) for value, output in zip(body.inputs[2:], body.outputs[1:], strict=False) if value in known
         }
         known = {value: array for value, array in following.items() if array is not None}
-    return _finite(limit)
 
 
 def _finite(trips: int) -> int | None:
     return trips if trips <= UNROLL_LIMIT else None
 
 
-__all__ = ["UNROLL_LIMIT", "may_unroll", "stack", "unsqueeze"]
+__all__ = [
+    "UNROLL_LIMIT",
+    "assumptions",
+    "is_read",
+    "known_trips",
+    "like_input",
+    "stack",
+    "unsqueeze",
+    "why_loop_stands",
+    "why_not_unrolled",
+]

@@ -5,13 +5,32 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from .base import Action, Edit, describe, given, integer, known_shape, producer, rank, simplification, small_constant
+from ...text import Text, say
+from .base import (
+    Action,
+    Edit,
+    describe,
+    given,
+    integer,
+    known_shape,
+    node_place,
+    producer,
+    rank,
+    simplification,
+    small_constant,
+    static_shape,
+)
 from .known import known_scalar
-from .loops import unsqueeze
+from .loops import stack, unsqueeze
 
 _SPLIT_SIZES_INPUT_OPSET = 13
 _MAX_PIECES = 256
-_READERS = ("SequenceAt", "SequenceLength", "ConcatFromSequence")
+# Readers that need a sequence no more once its elements are known, and makers of other sequences from it.
+_READERS = ("SequenceAt", "SequenceLength", "ConcatFromSequence", "SequenceInsert", "SequenceErase", "SequenceMap", "Identity")
+SEQUENCE_OPS = frozenset(
+    """SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength SequenceMap SplitToSequence ConcatFromSequence
+    Optional OptionalGetElement OptionalHasElement""".split()  # noqa: SIM905
+)
 
 
 def elements(value: ir.Value | None) -> list[ir.Value] | None:
@@ -56,6 +75,24 @@ def _element(node: ir.Node, edit: Edit) -> Action | None:
     if place is None or items is None or not -len(items) <= place < len(items):
         return None
     return lambda: edit.pass_through(node, items[place])
+
+
+@simplification("chosen-element", "SequenceAt")
+def _chosen(node: ir.Node, edit: Edit) -> Action | None:
+    """Which element is read is known at run time only: where all have one shape, it is a slice of all of them."""
+    place, items = given(node, 1), elements(given(node, 0))
+    if place is None or not items or known_scalar(place) is not None or static_shape(place) != () or len(items) > _MAX_PIECES:
+        return None
+    shapes, dtypes = {static_shape(item) for item in items}, {item.dtype for item in items}
+    if len(shapes) > 1 or None in shapes or len(dtypes) > 1 or ir.DataType.STRING in dtypes:
+        return None
+
+    def act() -> None:
+        builder = edit.at(node, "chosen-element")
+        rows = stack(builder, edit, items, 0, items[0].dtype)
+        edit.pass_through(node, describe(builder.op("Gather", rows, place, axis=0), static_shape(items[0]), items[0].dtype))
+
+    return act
 
 
 @simplification("known-sequence", "SequenceLength")
@@ -183,10 +220,28 @@ def _sizes(node: ir.Node, size: int | str | None) -> list[int] | None:
 
 
 def _reads_known(node: ir.Node, index: int) -> bool:
-    """Whether a reader needs the sequence no more once its elements are known."""
-    if index != 0 or node.op_type not in _READERS or node.domain not in ("", "ai.onnx"):
-        return False
-    return node.op_type != "SequenceAt" or known_scalar(given(node, 1)) is not None
+    """Whether a reader may need the sequence no more once its elements are known."""
+    return node.op_type in _READERS and node.domain in ("", "ai.onnx") and (index == 0 or node.op_type == "SequenceMap")
+
+
+def why_sequence_stands(value: ir.Value | None) -> Text:
+    """Why the elements of a sequence are not known."""
+    while (node := producer(value, "SequenceInsert", "SequenceErase", "Identity")) is not None:
+        value = given(node, 0)
+        place = given(node, {"SequenceInsert": 2, "SequenceErase": 1, "Identity": 9}[node.op_type])
+        if place is not None and known_scalar(place) is None:
+            return say("`{name}`: its place is not known", "`{name}`：其位置未知", name=node_place(node))
+    maker = None if value is None else value.producer()
+    if maker is None:
+        return say("the sequence `{name}` is an input", "序列 `{name}` 是输入", name="?" if value is None else value.name)
+    if maker.op_type == "SplitToSequence":
+        return say(
+            "`{name}`: how many pieces it makes is not known, or more than {limit}",
+            "`{name}`：拆分的段数未知或超过 {limit}",
+            name=node_place(maker),
+            limit=_MAX_PIECES,
+        )
+    return say("the sequence comes from {op} `{name}`", "该序列来自 {op} `{name}`", op=maker.op_type, name=node_place(maker))
 
 
 @simplification("known-optional", "OptionalGetElement")
@@ -212,3 +267,6 @@ def _optional_has(node: ir.Node, edit: Edit) -> Action | None:
     else:
         return None
     return lambda: edit.pass_through(node, edit.at(node, "known-optional").const(answer, np.bool_, "has"))
+
+
+__all__ = ["SEQUENCE_OPS", "elements", "why_sequence_stands"]

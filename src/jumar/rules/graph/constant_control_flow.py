@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from ...graph.simplify import kinds_of
+from ...graph.simplify.sequences import SEQUENCE_OPS
 from ...text import Text, say
 from ..base import Example
 from ..simplification import SimplificationRule
+
+CONTROL_KINDS = kinds_of("If", "Loop", "Scan", *sorted(SEQUENCE_OPS))
+"""The simplifications that take control flow and sequences apart."""
 
 
 class ConstantControlFlow(SimplificationRule):
@@ -16,22 +20,22 @@ class ConstantControlFlow(SimplificationRule):
     severity = "warning"
     phase = 44
     DOC_EN = """
-    What: an If whose condition is constant, a Loop or Scan whose number of iterations is, and sequences whose elements are known.
+    What: an If whose condition is constant or follows from shapes, a Loop or Scan whose number of iterations does, and sequences and optionals whose elements are known.
 
     Why on Ascend: control flow takes a parser, subgraphs and a host round trip that few targets have; sequences have none.
 
-    Fix: the branch that is taken replaces the If; a Loop or Scan is unrolled if that adds no more than about a thousand nodes; a known element of a sequence is used directly.
+    Fix: the branch that is taken replaces the If; a Loop or Scan is unrolled if that adds no more than about a thousand nodes; a known element of a sequence is used directly, and one whose place the run time decides is a slice of all of them, if they have one shape.
 
     Fix safety: safe; equal in every element.
 
     Evidence: ONNX operator definitions; proven on the user's model.
     """
     DOC_ZH = """
-    问题：条件为常量的 If、迭代次数为常量的 Loop 或 Scan，以及元素已知的序列。
+    问题：条件为常量或由形状决定的 If、迭代次数为常量或由形状决定的 Loop 或 Scan，以及元素已知的序列与可选值。
 
     在昇腾上的原因：控制流需要解析器、子图以及与主机的往返，很少有目标具备；序列则完全不支持。
 
-    修复：用会执行的分支替换 If；若新增节点不超过约一千个，则展开 Loop 或 Scan；直接使用序列中已知的元素。
+    修复：用会执行的分支替换 If；若新增节点不超过约一千个，则展开 Loop 或 Scan；直接使用序列中已知的元素；若位置由运行时决定且各元素形状相同，则从堆叠后的张量中取一个切片。
 
     修复安全性：安全；逐元素相等。
 
@@ -50,7 +54,7 @@ class ConstantControlFlow(SimplificationRule):
         }
         """),
     )
-    kinds = kinds_of("If", "Loop", "Scan", "SequenceAt", "SequenceLength", "ConcatFromSequence")
+    kinds = CONTROL_KINDS
     also = frozenset({"fold-constants", "duplicate-weight", "unused-node", "no-op"})
 
     @property

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from ...graph.simplify import KINDS, kinds_of
+from ...graph.simplify import KINDS
 from ...text import Text, say
 from ..base import Example
 from ..simplification import SimplificationRule
+from .constant_control_flow import CONTROL_KINDS
 
 # What other rules are about, and what is no problem in itself.
-_NOT_HERE = kinds_of("If", "Loop", "Scan", "SequenceAt", "SequenceLength", "ConcatFromSequence") | {
+_NOT_HERE = CONTROL_KINDS | {
     "inline-functions",
     "fold-constants",
     "duplicate-weight",
