@@ -175,6 +175,9 @@ def _run_checker(proto: onnx.ModelProto, path: Path, alone: bool) -> None:
             del again.opset_import[:]
             again.opset_import.extend(proto.opset_import)
         reason = native.check_model(again)
+    if reason is not None and "No Op registered" in reason:
+        known = _without_extensions(proto if isinstance(checked, Path) else checked)
+        reason = reason if known is None else native.check_model(known)
     if reason is not None:
         raise ModelError(
             say("`{path}` fails the ONNX checker: {reason}", "`{path}` 未通过 ONNX 检查：{reason}", path=path, reason=reason),
@@ -185,6 +188,27 @@ def _run_checker(proto: onnx.ModelProto, path: Path, alone: bool) -> None:
             ),
             _opset_remedy(proto) or _EXPORT_AGAIN,
         )
+
+
+def _without_extensions(proto: onnx.ModelProto) -> onnx.ModelProto | None:
+    """The model as the checker may see it where CANN's own operators stand in the standard's domain, as its converters write them.
+
+    None if there are none. Source of their names: the operators that ATC's ONNX parser registers.
+    """
+    from ..targets.survey import is_extension
+
+    def own(node: onnx.NodeProto) -> bool:
+        return node.domain in ("", "ai.onnx") and is_extension(node.op_type)
+
+    if not any(own(node) for node in all_protos(proto)):
+        return None
+    copy = onnx.ModelProto()
+    copy.CopyFrom(proto)
+    for node in all_protos(copy):
+        if own(node):
+            node.domain = "cann"
+    copy.opset_import.add(domain="cann", version=1)
+    return copy
 
 
 DECLARED_OPSET = "jumar.declared_opset"

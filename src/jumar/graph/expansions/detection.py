@@ -41,7 +41,8 @@ def corner_boxes(step: Step) -> None:
     if not int(step.given("center_point_box")):
         step.refuse(say("its boxes are given by corners", "其框已由角点给出"))
     low, high = _corners(step)
-    boxes = step.op("Concat", low, high, axis=2)
+    # A box of negative size overlaps nothing; two corners in the other order would make it one of positive size.
+    boxes = step.op("Concat", low, step.op("Max", low, high), axis=2)
     step.finish(*step.op_like([boxes, *step.node.inputs[1:]], center_point_box=ir.AttrInt64("center_point_box", 0)))
 
 

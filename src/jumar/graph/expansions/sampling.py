@@ -69,8 +69,6 @@ def roi_align(step: Step) -> None:
     count, samples = regions[0], int(step.attr("sampling_ratio", 0))
     if samples <= 0:
         step.refuse(say("sampling_ratio is 0: the number of samples depends on the data", "sampling_ratio 为 0：采样点数依赖数据"))
-    if batch != 1:
-        step.refuse(say("regions of more than one image", "区域来自多幅图像"))
     if step.attr("mode", "avg") != "avg":
         step.refuse(say("mode max, which ONNX and ONNX Runtime define differently", "max 模式，ONNX 与 ONNX Runtime 的定义不同"))
     rows, columns = int(step.attr("output_height", 1)), int(step.attr("output_width", 1))
@@ -97,7 +95,14 @@ def roi_align(step: Step) -> None:
         _nearly_inside(step, reshape(step, vertical, [1, 1, count * places]), height),
         _nearly_inside(step, reshape(step, horizontal, [1, 1, count * places]), width),
     ]
-    values = sample(step, step.needed(0), shape, lines, count * places)
+    image = step.needed(0)
+    if batch > 1:  # the images one below the other
+        image = reshape(step, step.op("Transpose", image, perm=[1, 0, 2, 3]), [1, channels, batch * height, width])
+        first = step.op("Mul", step.cast(step.needed(2), ir.DataType.INT32), step.const(height, np.int32, "height"))
+        first = step.op("Expand", reshape(step, first, [count, 1, 1]), step.ints(grid, "shape"))
+        places_below = step.op("Add", lines[0].places, reshape(step, first, [1, 1, count * places]))
+        lines[0] = Line(places_below, lines[0].weights, lines[0].inside)
+    values = sample(step, image, (1, channels, batch * height, width), lines, count * places)
     values = reshape(step, values, [channels, count, rows, samples, columns, samples])
     values = reduce(step, "ReduceMean", values, [3, 5], keepdims=0)
     step.finish(step.op("Transpose", values, perm=[1, 0, 2, 3]))
