@@ -43,7 +43,7 @@ FOUND: list[tuple[str, str, set[tuple[str, str, str | None]] | str]] = [
     ("op-nms-arity-4", "nms3", {("OP201", "error", "NonMaxSuppression")}),
     ("op-nms-center-point-box", "nms_cxcywh", {("OP230", "warning", "NonMaxSuppression")}),
     ("op-nms-default-max-zero", "nms2", {("OP201", "error", "NonMaxSuppression")}),
-    ("op-nonzero-as-arange", "arange", {("OP105", "warning", "NonZero"), ("SH202", "info", None)}),
+    ("op-nonzero-as-arange", "arange", {("OP210", "warning", "NonZero"), ("SH202", "info", None)}),
     # The report says OneHot is unsupported on MDC; it has a kernel there. Its int64 indices are reported.
     ("op-onehot-negative", "onehot", {("DT301", "warning", None)}),
     ("op-opset13-axes-as-inputs", "axes13", {("OP110", "error", None)}),

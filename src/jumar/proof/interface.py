@@ -25,6 +25,8 @@ class Port:
     Attributes:
         scalar: True where it is a scalar outside and has the shape [1] inside.
         constant: the elements of an input that became a weight, and is no input any more.
+        counted: of an output that holds more inside than outside: the axis along which, and the output that says how many of its first
+            places the caller gets.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Port:
     inside: str
     scalar: bool = False
     constant: tuple[int | float | bool, ...] | None = None
+    counted: tuple[int, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,8 @@ class Interface:
             for original, port in ports.items():
                 change = changes.get(port.name)
                 if change is not None and port.constant is None:
-                    port = replace(change, outside=port.outside, scalar=port.scalar or change.scalar)
+                    counted = change.counted or port.counted
+                    port = replace(change, outside=port.outside, scalar=port.scalar or change.scalar, counted=counted)
                 followed[original] = port
             return followed
 
@@ -96,6 +100,9 @@ class Interface:
         for original, port in self.outputs.items():
             if port.name in outputs:
                 array = _cast(outputs[port.name], port.outside, original)
+                if port.counted is not None:
+                    axis, count = port.counted
+                    array = np.take(array, range(int(np.reshape(outputs[count], ()))), axis=axis)
                 found[original] = np.reshape(array, ()) if port.scalar and np.size(array) == 1 else array
         return found
 
@@ -115,8 +122,13 @@ class Interface:
                 {"original": original, "name": port.name, "original_dtype": port.outside, "dtype": port.inside}
                 | ({"original_shape": [], "shape": [1]} if port.scalar else {})
                 | ({} if port.constant is None else {"constant": list(port.constant)})
+                | ({} if port.counted is None else {"count_axis": port.counted[0], "count": port.counted[1]})
                 for original, port in ports.items()
-                if original != port.name or port.outside != port.inside or port.scalar or port.constant is not None
+                if original != port.name
+                or port.outside != port.inside
+                or port.scalar
+                or port.constant is not None
+                or port.counted is not None
             ]
 
         return {"inputs": changed(self.inputs), "outputs": changed(self.outputs)}
@@ -125,7 +137,8 @@ class Interface:
 def _port(item: Mapping[str, Any]) -> Port:
     constant = item.get("constant")
     scalar = item.get("original_shape") == [] and item.get("shape") == [1]
-    return Port(item["name"], item["original_dtype"], item["dtype"], scalar, None if constant is None else tuple(constant))
+    counted = (int(item["count_axis"]), str(item["count"])) if "count" in item else None
+    return Port(item["name"], item["original_dtype"], item["dtype"], scalar, None if constant is None else tuple(constant), counted)
 
 
 def _check_constant(array: Any, constant: tuple[int | float | bool, ...], name: str) -> None:

@@ -39,7 +39,8 @@ def new_port(item: Mapping[str, Any]) -> str:
         values = ", ".join(map(str, item["constant"][:8])) + (", ..." if len(item["constant"]) > 8 else "")
         return f"[{values}]"
     shape = " [] -> [1]" if "shape" in item else ""
-    return f"{item['name']} ({item['dtype']}{shape})"
+    count = f", {item['count']}" if "count" in item else ""
+    return f"{item['name']} ({item['dtype']}{shape}){count}"
 
 
 def verdict_text(record: Record) -> Text:

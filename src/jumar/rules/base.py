@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -248,6 +248,10 @@ class ModelRule(Rule):
     @abstractmethod
     def check(self, ctx: Context) -> Iterator[Finding]:
         """Findings of the whole model."""
+
+    def covered(self, ctx: Context) -> Iterable[ir.Node]:
+        """Nodes of whose support the rule says all there is to say, so that the general rules stay silent."""
+        return ()
 
     def rewrite(self, model: ir.Model, ctx: Context) -> Change | None:
         """Edit ``model`` (a copy) in place; None when there is nothing to do. ``ctx.model`` is this same copy.

@@ -53,6 +53,11 @@ class Outcome:
     grade: int = _BAD
 
 
+def is_error(status: Status) -> bool:
+    """Whether an answer means that the model does not compile or computes something else."""
+    return status in _ERRORS
+
+
 def grade_of(answers: tuple[Support, ...]) -> int:
     """How bad the answers on a node are: it runs on the AI Core (or needs no kernel), it may run, it does not."""
     worst = min((answer.status for answer in answers), key=SEVERITY_ORDER.__getitem__)

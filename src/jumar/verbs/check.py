@@ -60,6 +60,7 @@ def examine(case: Case, context: Context | None = None) -> Case:
     # A call of a local function runs nothing itself: the nodes of its body are judged.
     nodes = [node for node in all_nodes(case.model) if node.op_identifier() not in case.model.functions]
     specific, covered = _node_findings(nodes, ctx)
+    covered |= {node for rule in all_rules() if isinstance(rule, ModelRule) for node in rule.covered(ctx)}
     general, placement = _support_findings(nodes, covered, ctx)
     whole = [finding for rule in all_rules() if isinstance(rule, ModelRule) for finding in rule.check(ctx)]
     findings = sorted([*whole, *specific, *general], key=lambda item: (_RANK[item.severity], item.code))

@@ -120,17 +120,20 @@ def _put(step: Step, data: ir.Value, places: ir.Value, updates: ir.Value, sizes:
     within(step, rows * count * size)
     kind = (places.dtype or ir.DataType.INT64).numpy()
     hit = step.op("Equal", reshape(step, places, [count, 1, 1]), step.const(np.arange(rows).reshape(1, rows, 1), kind, "rows"))
-    # Neutral elements instead of products with zeros: infinities and NaN must not spread.
-    neutral = step.const(_lowest(step.dtype(0)), step.dtype(0).numpy(), "neutral")
+    # Booleans have no reduction; neutral elements instead of products with zeros, since infinities and NaN must not spread.
+    dtype = step.dtype(0)
+    whole = ir.DataType.INT32 if dtype == ir.DataType.BOOL else dtype
+    data, updates = step.cast(data, whole), step.cast(updates, whole)
+    neutral = step.const(_lowest(whole), whole.numpy(), "neutral")
     gathered = reduce(step, "ReduceMax", step.op("Where", hit, reshape(step, updates, [count, 1, size]), neutral), [0], keepdims=0)
     touched = reduce(step, "ReduceMax", step.cast(hit, ir.DataType.FLOAT), [0], keepdims=0)
-    return step.op("Where", step.op("Greater", touched, step.const(0.5, np.float32, "half")), gathered, data)
+    return step.cast(step.op("Where", step.op("Greater", touched, step.const(0.5, np.float32, "half")), gathered, data), dtype)
 
 
-def _lowest(dtype: ir.DataType) -> float | int | bool:
+def _lowest(dtype: ir.DataType) -> float | int:
     if is_float(dtype):
         return -np.inf
-    return False if dtype == ir.DataType.BOOL else int(np.iinfo(dtype.numpy()).min)
+    return int(np.iinfo(dtype.numpy()).min)
 
 
 @expands("ReverseSequence")

@@ -61,7 +61,7 @@ class EmptyGuard(ModelRule):
             >
         }
         """,
-            also=("OP101", "OP104", "OP105", "OP112"),
+            also=("OP101", "OP104", "OP105", "OP112", "OP215"),
             edges=False,
         ),
     )

@@ -106,6 +106,12 @@ class TopKComputedK(ModelRule):
                 say("store the value it always has", "保存其恒定的取值")
                 if fixed
                 else say(
+                    "fix it with --set-const {name}=VALUE, one model for each value",
+                    "用 --set-const {name}=取值 固定，每个取值一个模型",
+                    name=name,
+                )
+                if k is not None and k.is_graph_input()
+                else say(
                     "export with a constant K, or pin the shapes it depends on with --shape",
                     "请以常量 K 导出，或用 --shape 固定其依赖的形状",
                 ),

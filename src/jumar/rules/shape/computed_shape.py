@@ -66,7 +66,7 @@ class ComputedShape(ModelRule):
             y = Gather(x, index)
         }
         """,
-            also=("OP112",),
+            also=("OP210",),
         ),
     )
 
