@@ -10,8 +10,9 @@ import onnx_ir as ir
 from ...text import say
 from ..opset.lower.common import reduce, unsqueeze
 from ..opset.step import Step
+from ..shapes import constant_of
 from .base import expands
-from .common import DENSE_LIMIT, reshape
+from .common import DENSE_LIMIT, reshape, sizes
 
 MOST_ROUNDS = 320
 """Selections a class that are written out: each is a handful of nodes."""
@@ -37,9 +38,10 @@ class Selection:
 
 @expands("NonMaxSuppression")
 def corner_boxes(step: Step) -> None:
-    """Boxes by their centre as two corners."""
+    """Boxes by their centre as two corners. Where they are corners already, the dense selection."""
     if not int(step.given("center_point_box")):
-        step.refuse(say("its boxes are given by corners", "其框已由角点给出"))
+        greedy_selection(step)
+        return
     low, high = _corners(step)
     # A box of negative size overlaps nothing; two corners in the other order would make it one of positive size.
     boxes = step.op("Concat", low, step.op("Max", low, high), axis=2)
@@ -66,10 +68,7 @@ def select(step: Step) -> Selection:
     Raises:
         Unconvertible: open shapes, a computed limit, or too many boxes or selections to be written out.
     """
-    boxes, scores = step.static(0), step.static(1)
-    if len(boxes) != 3 or len(scores) != 3 or boxes[:2] != (scores[0], scores[2]) or boxes[2] != 4 or 0 in scores:
-        step.refuse(say("boxes {boxes} and scores {scores}", "boxes 为 {boxes}，scores 为 {scores}", boxes=str(boxes), scores=str(scores)))
-    batch, classes, count = scores
+    batch, classes, count = _sizes(step)
     rounds = _rounds(step, count)
     overlaps = _Overlaps(step, batch, classes, count)
     lanes = batch * classes
@@ -86,24 +85,82 @@ def select(step: Step) -> Selection:
         if turn + 1 < rounds:
             left = step.op("Where", overlaps.with_chosen(place), nothing, left)
     places, values = (item[0] if rounds == 1 else step.op("Concat", *item, axis=1) for item in (chosen, best))
-    most = lanes * rounds
-    valid = reshape(step, step.op("Greater", values, nothing), [most])
-    lane = np.repeat(np.arange(lanes), rounds)
+    return _in_order(step, _rows(step, values, places, classes), lanes)
+
+
+def select_by_kernel(step: Step) -> Selection:
+    """Select by a NonMaxSuppression whose rows only mark the chosen boxes in a table of all; the table then gives them in order.
+
+    On the device the operator has as many rows as there can be, and those that are not there are -1 (source: the kernel
+    NonMaxSuppressionV7): they mark a place in front of the table, which is cut off. So the result is the same in ONNX and on the device.
+
+    Raises:
+        Unconvertible: open shapes, or a limit that is computed or absent.
+    """
+    batch, classes, count = _sizes(step)
+    rounds, lanes = _most(step, count), batch * classes
+    absent = step.const([np.finfo(np.float32).min], np.float32, "score_threshold")
+    overlap = step.input(3) or step.const([0], np.float32, "iou_threshold")
+    limit = step.ints([rounds], "max_output_boxes_per_class")
+    picked = step.op_like([step.needed(0), step.needed(1), limit, overlap, step.input(4) or absent])[0]
+    image, kind, box = (step.cast(step.op("Gather", picked, step.ints([place], "column"), axis=1), ir.DataType.INT32) for place in range(3))
+    place = step.op("Add", box, step.const(1, np.int32, "one"))
+    if lanes > 1:
+        for column, stride in ((image, classes * count), (kind, count)):
+            place = step.op("Add", place, step.op("Mul", column, step.const(stride, np.int32, "stride")))
+        place = step.op("Where", step.op("Less", box, step.const(0, np.int32, "zero")), step.const(0, np.int32, "zero"), place)
+    marks = reshape(step, step.cast(step.op("Greater", box, step.const(-2, np.int32, "below")), ir.DataType.FLOAT), [-1])
+    table = step.const(np.zeros(lanes * count + 1), np.float32, "unmarked")
+    table = step.op("ScatterND", table, step.cast(place, ir.DataType.INT64), marks)
+    table = step.op("Slice", table, step.ints([1], "starts"), step.ints([lanes * count + 1], "ends"), step.ints([0], "axes"))
+    table.shape = ir.Shape([lanes * count])
+    chosen = step.op("Greater", reshape(step, table, [lanes, count]), step.const(0.5, np.float32, "half"))
+    nothing = step.const(-np.inf, np.float32, "nothing")
+    scores = step.op("Where", chosen, reshape(step, step.needed(1), [lanes, count]), nothing)
+    values, places = _top(step, scores, rounds, axis=1)
+    values.shape = places.shape = ir.Shape([lanes, rounds])
+    return _in_order(step, _rows(step, values, step.cast(places, ir.DataType.INT32), classes), lanes)
+
+
+def _rows(step: Step, values: ir.Value, places: ir.Value, classes: int) -> Selection:
+    """Rows of the best scores and their places [classes of all images, rounds]."""
+    lanes, rounds = sizes(step, places)
+    most, lane = lanes * rounds, np.repeat(np.arange(lanes), rounds)
+    valid = reshape(step, step.op("Greater", values, step.const(-np.inf, np.float32, "nothing")), [most])
     columns = [step.const(part.reshape(most, 1), np.int32, name) for part, name in ((lane // classes, "image"), (lane % classes, "class"))]
-    rows = step.op("Concat", *columns, reshape(step, places, [most, 1]), axis=1)
-    return _in_order(step, Selection(rows, valid, most), lanes)
+    return Selection(step.op("Concat", *columns, reshape(step, places, [most, 1]), axis=1), valid, most)
+
+
+def _sizes(step: Step) -> tuple[int, int, int]:
+    """Images, classes and boxes."""
+    boxes, scores = step.static(0), step.static(1)
+    if len(boxes) != 3 or len(scores) != 3 or boxes[:2] != (scores[0], scores[2]) or boxes[2] != 4 or 0 in scores:
+        step.refuse(say("boxes {boxes} and scores {scores}", "boxes 为 {boxes}，scores 为 {scores}", boxes=str(boxes), scores=str(scores)))
+    return scores[0], scores[1], scores[2]
+
+
+def _most(step: Step, count: int) -> int:
+    """How many selections a class can have.
+
+    Raises:
+        Unconvertible: this is not known, or none.
+    """
+    most = step.constant(2, "max_output_boxes_per_class")
+    rounds = 0 if most is None or not most.size else min(int(most.reshape(-1)[0]), count)
+    if step.static(1)[:2] == (1, 1):
+        rounds = min(rounds, rows_read(step.node.outputs[0]) or rounds)
+    if rounds <= 0:
+        step.refuse(say("max_output_boxes_per_class is absent or 0: there is no row", "max_output_boxes_per_class 缺失或为 0：没有任何行"))
+    return rounds
 
 
 def _rounds(step: Step, count: int) -> int:
     """How many selections a class can have.
 
     Raises:
-        Unconvertible: this is not known, none, or too many.
+        Unconvertible: this is not known, none, or too many to be written out.
     """
-    most = step.constant(2, "max_output_boxes_per_class")
-    rounds = 0 if most is None or not most.size else min(int(most.reshape(-1)[0]), count)
-    if rounds <= 0:
-        step.refuse(say("max_output_boxes_per_class is absent or 0: there is no row", "max_output_boxes_per_class 缺失或为 0：没有任何行"))
+    rounds = _most(step, count)
     if rounds > MOST_ROUNDS:
         step.refuse(
             say(
@@ -116,6 +173,35 @@ def _rounds(step: Step, count: int) -> int:
     return rounds
 
 
+def rows_read(rows: ir.Value, columns: int = 3) -> int | None:
+    """How many of the first rows of a selection everybody who reads it is content with. None: all, or nobody knows."""
+    if rows.is_graph_output():
+        return None
+    found = [_read_by(node, index, columns) for node, index in rows.uses()]
+    return None if not found or None in found else max(item for item in found if item is not None)
+
+
+def _read_by(node: ir.Node, index: int, columns: int) -> int | None:
+    if index or len(node.outputs) != 1 or node.domain not in ("", "ai.onnx"):
+        return None
+    constants = [None if value is None else constant_of(value) for value in node.inputs[1:]]
+    if node.op_type in ("Cast", "Identity"):
+        return rows_read(node.outputs[0], columns)
+    if node.op_type == "Gather" and node.attributes.get_int("axis", 0) == 1 and constants[0] is not None:
+        return rows_read(node.outputs[0], constants[0].size)
+    if node.op_type == "Squeeze":
+        listed = constants[0].tolist() if constants and constants[0] is not None else node.attributes.get_ints("axes", ())
+        return rows_read(node.outputs[0], 1) if columns == 1 and list(listed) in ([1], [-1]) else None
+    if node.op_type == "Reshape" and constants[0] is not None:
+        return rows_read(node.outputs[0], 1) if columns == 1 and constants[0].tolist() == [-1] else None
+    if node.op_type != "Slice" or len(constants) < 3 or any(item is None or item.size != 1 for item in constants):
+        return None
+    start, end, axis, pace = [int(item.reshape(-1)[0]) for item in constants if item is not None] + [1] * (4 - len(constants))
+    if axis == 1:
+        return rows_read(node.outputs[0], len(range(columns)[slice(start, end, pace)]))
+    return end if (start, axis, pace) == (0, 0, 1) and end > 0 else None
+
+
 def _in_order(step: Step, selection: Selection, lanes: int) -> Selection:
     """Selections of all classes before the rows that are none."""
     if lanes == 1:
@@ -123,15 +209,15 @@ def _in_order(step: Step, selection: Selection, lanes: int) -> Selection:
     most = selection.most
     order = step.const(np.arange(most, 0, -1), np.float32, "order")
     keys = step.op("Where", selection.valid, order, step.const(0, np.float32, "zero"))
-    _, places = _top(step, keys, most)
+    _, places = _top(step, keys, most, axis=0)
     places = step.cast(places, ir.DataType.INT32)
     rows = step.op("Gather", selection.rows, places, axis=0)
     valid = step.op("Gather", step.cast(selection.valid, ir.DataType.INT32), places, axis=0)
     return Selection(rows, step.cast(valid, ir.DataType.BOOL), most)
 
 
-def _top(step: Step, data: ir.Value, count: int) -> tuple[ir.Value, ir.Value]:
-    step.op("TopK", data, step.ints([count], "k"), outputs=2, axis=0)
+def _top(step: Step, data: ir.Value, count: int, axis: int) -> tuple[ir.Value, ir.Value]:
+    step.op("TopK", data, step.ints([count], "k"), outputs=2, axis=axis)
     values, places = step.made[-1].outputs
     return values, places
 

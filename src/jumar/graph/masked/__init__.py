@@ -5,7 +5,9 @@ is told apart by what it does to places: elementwise operators carry the mask on
 effect, a Scatter writes it to a place that is cut off. A reader that cannot be told so (a loop, an output of the model) leaves all as it is.
 """
 
+from .base import Handler
 from .driver import Densified, densify, plan, source_nodes
 from .padded import Padded
+from .selecting import is_settled, selected_by_kernel, written_out
 
-__all__ = ["Densified", "Padded", "densify", "plan", "source_nodes"]
+__all__ = ["Densified", "Handler", "Padded", "densify", "is_settled", "plan", "selected_by_kernel", "source_nodes", "written_out"]

@@ -13,6 +13,7 @@ from ..opset.lower.common import INT_MAX, section, squeeze, unsqueeze
 from ..shapes import known_shape
 from .base import Count, Look, Mask, Packed, Result, Sizes, dim_of, masks, rank_of, refuse
 from .elements import again, attributes_of
+from .filling import filled_up
 
 
 def masked(look: Look, index: int = 0) -> Packed:
@@ -301,6 +302,10 @@ def _first(look: Look, item: Packed, start: int, end: int, pace: int) -> Packed:
 @masks("Pad")
 def pad(look: Look) -> list[Result]:
     item = masked(look)
+    if look.step.attr("pads") is None and look.constant(1) is None:
+        whole = filled_up(look, item)
+        if whole is not None:
+            return [whole]
     pads = listed(look, "pads", 1)
     if pads is None or len(look.node.inputs) > 3:
         refuse(say("its amounts are computed", "其填充量是计算得到的"))

@@ -22,7 +22,7 @@ class NmsNotTaken(ExpansionRule):
 
     Why on Ascend: several SoCs (the 610 and BS9SX families among them) have no such kernel. Where there is one, it is documented for boxes given by two corners.
 
-    Fix: boxes by their centre become corners. Where there is no kernel, the selection is written out: the best box that is left is taken, everything that overlaps it too much goes, and so on, as often as a class may have boxes. Shapes must be static and the limit constant. The last node cuts the rows to their number, which depends on the data; what becomes of that is said by OP231.
+    Fix: boxes by their centre become corners. Where there is no kernel, the selection is written out: the best box that is left is taken, everything that overlaps it too much goes, and so on, as often as a class may have boxes. Shapes must be static and the limit constant. The last node cuts the rows to their number, which depends on the data; what becomes of that is said by OP231 and OP232.
 
     Fix safety: safe; the same rows in the same order, also among equal scores and equal boxes. A score of minus infinity is never selected. It costs a dozen nodes a selection: above 320 a class it is refused, and above 128 where the overlaps of all pairs would be more than 4 million numbers. A host does it faster: `jumar fix --cut`.
 
@@ -33,7 +33,7 @@ class NmsNotTaken(ExpansionRule):
 
     在昇腾上的原因：若干 SoC（包括 610 与 BS9SX 系列）没有该算子实现。有实现时，文档只说明了以两个角点给出的框。
 
-    修复：以中心点给出的框转换为角点。没有算子实现时将选择过程展开：取剩余中得分最高的框，去掉与其重叠过多的框，如此重复，次数为每类允许的框数。形状必须静态，上限必须为常量。最后一个节点按实际数目截取行，该数目依赖数据；对此的处理见 OP231。
+    修复：以中心点给出的框转换为角点。没有算子实现时将选择过程展开：取剩余中得分最高的框，去掉与其重叠过多的框，如此重复，次数为每类允许的框数。形状必须静态，上限必须为常量。最后一个节点按实际数目截取行，该数目依赖数据；对此的处理见 OP231 与 OP232。
 
     修复安全性：安全；行及其顺序完全相同，得分相等或框相同时也是如此。得分为负无穷的框不会被选中。每次选择需要十余个节点：每类超过 320 个时拒绝；若所有框对的重叠超过 400 万个数，则超过 128 个时拒绝。放在主机上更快：`jumar fix --cut`。
 
@@ -49,7 +49,7 @@ class NmsNotTaken(ExpansionRule):
         }
         """,
             edges=False,
-            also=("DT301",),
+            also=("DT301", "OP232"),
         ),
         Example(
             """
@@ -62,7 +62,7 @@ class NmsNotTaken(ExpansionRule):
             opsets=(11,),
             soc="BS9SX1AA",
             edges=False,
-            also=("DT301",),
+            also=("DT301", "OP232"),
         ),
         Example(
             """
@@ -76,7 +76,7 @@ class NmsNotTaken(ExpansionRule):
             soc="BS9SX1AA",
             edges=False,
             cured=False,
-            also=("DT301",),
+            also=("DT301", "OP232"),
         ),
     )
 
