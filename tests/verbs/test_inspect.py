@@ -159,3 +159,13 @@ def run_python() -> Callable[..., str]:
         return subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True).stdout
 
     return call
+
+
+def test_where_a_model_is_expected_an_om_is_named_and_judged(om: Path, relu: Path) -> None:
+    """Nothing loads it: a target it does not fit is named first."""
+    with pytest.raises(ModelError, match=r"is compiled \(for Ascend310P3\).*`jumar inspect`"):
+        jumar.verify(om, against=relu)
+    with pytest.raises(ModelError, match="is compiled"):
+        jumar.verify(relu, against=om)
+    with pytest.raises(ModelError, match=r"compiled for Ascend310P3, the target is .*\(CP710\)"):
+        jumar.check(om, soc="Ascend910B1")

@@ -12,6 +12,8 @@ from ..case import Case, Record
 from ..errors import ModelError, ShapeError, TargetError, UsageError
 from ..graph import all_nodes, copy_model, infer_shapes, known_shape, load, model_info, model_opset, node_place
 from ..graph.opset.schemas import find_schema
+from ..om import check_fits, looks_like_om
+from ..om import read as read_om
 from ..proof import FeedSet
 from ..targets import Target, find_target
 from ..text import Text, say
@@ -249,6 +251,8 @@ def open_case(
         return Case(model.model, found, record)
     if isinstance(model, ir.Model):
         _check_form(model)  # the loader's checker saw only files
+    if not isinstance(model, ir.Model):
+        refuse_compiled(model, found)
     loaded = model if isinstance(model, ir.Model) else load(model)
     info = model_info(loaded, None if isinstance(model, ir.Model) else model, digest=not quick)
     own = _copied(loaded) if isinstance(model, ir.Model) else loaded
@@ -256,6 +260,29 @@ def open_case(
         infer_shapes(own)
     notes = () if found is None else found.notes()
     return Case(own, found, Record(verb=verb, model=info, target=None if found is None else found.to_dict(), notes=notes))
+
+
+def refuse_compiled(path: str | Path, target: Target | None) -> None:
+    """Say of an .om where an ONNX model is expected whether a device of the target could run it, before anything else reads it.
+
+    Raises:
+        ModelError: it is an .om; with the first reason why it does not fit the target, where one was named.
+    """
+    if not looks_like_om(path):
+        return
+    om = read_om(path)
+    misfit = [] if target is None else [finding for finding in check_fits(om, target) if finding.severity == "error"]
+    if misfit:
+        raise ModelError(
+            say("`{path}`: {reason} ({code})", "`{path}`：{reason}（{code}）", path=path, reason=misfit[0].message, code=misfit[0].code),
+            say("expected an .om compiled for {target}", "应为针对 {target} 编译的 .om", target=target.label if target else "-"),
+            misfit[0].remedy,
+        )
+    raise ModelError(
+        say("`{path}` is compiled (for {soc})", "`{path}` 是已编译的模型（{soc}）", path=path, soc=", ".join(om.soc_versions()) or "?"),
+        say("expected the ONNX model it was compiled from", "应为编译前的 ONNX 模型"),
+        say("`jumar inspect` shows what is in it; only a device runs it", "用 `jumar inspect` 查看其内容；只有设备能运行它"),
+    )
 
 
 def generated_feeds(feeds: FeedSet) -> Text:

@@ -23,7 +23,7 @@ from ..proof.metrics import Comparison, proof_of, worst
 from ..rules import find_rule
 from ..text import Text, say
 from .check import pinned
-from .common import ModelLike, Progress, Shapes, check_number, check_shapes, open_case, silent
+from .common import ModelLike, Progress, Shapes, check_number, check_shapes, open_case, refuse_compiled, silent
 
 DEFAULT_BOUND = 1e-4
 """Allowed ``max_rel`` of a whole model in float32: several rewrites of 1e-5 and below may add up."""
@@ -66,6 +66,8 @@ def verify(
     manifest = _manifest_beside(model)
     if against is None:
         against = _source_of(manifest)
+    if not isinstance(against, ir.Model):
+        refuse_compiled(against, None)
     reference = copy_model(against) if isinstance(against, ir.Model) else load(against)
     if interface is None:
         interface = manifest.get("interface", {}) if manifest else {}
