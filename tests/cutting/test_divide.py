@@ -48,16 +48,17 @@ def test_a_division_is_in_order_and_the_best_there_is(drawn: tuple[ir.Model, lis
     assert not blocked & set(division.device)
     for node in nodes:
         for value in node.inputs:
-            if value is not None and value.producer() is not None:
-                assert place(division, value.producer()) <= place(division, node)
+            maker = None if value is None else value.producer()
+            if maker is not None:
+                assert place(division, maker) <= place(division, node)
     # All other allowed divisions, one by one: none has more on the device unless it also moves more.
     best = 0
     for places in itertools.product(range(3), repeat=len(nodes)):
         where = dict(zip(nodes, places, strict=True))
         if any(where[node] == 1 for node in blocked):
             continue
-        edges = [(value.producer(), node) for node in nodes for value in node.inputs if value is not None and value.producer() is not None]
-        if all(where[one] <= where[other] for one, other in edges):
+        edges = [(value.producer(), node) for node in nodes for value in node.inputs if value is not None]
+        if all(where[one] <= where[other] for one, other in edges if one is not None):
             best = max(best, sum(work_of(node) for node in nodes if where[node] == 1))
     if not division.device:
         assert best == 0

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -175,6 +175,16 @@ CutOption = Annotated[
         help=text("move what the device cannot take to models for the host", "把设备不支持的部分移入由主机执行的模型"),
     ),
 ]
+CutAicpuOption = Annotated[
+    bool,
+    typer.Option(
+        "--cut-aicpu",
+        help=text(
+            "as --cut, and move what the AI Core does not take for certain (AI CPU, unknown) too",
+            "同 --cut，并把 AI Core 不能确定支持的部分（AI CPU、未知）也移到主机",
+        ),
+    ),
+]
 SetConstOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -236,6 +246,11 @@ def verb(function: Callable[..., None]) -> Callable[..., None]:
     wrapper.__signature__ = signature.replace(parameters=[context, *own, *extra])  # type: ignore[attr-defined]
     wrapper.__annotations__ = {"context": typer.Context, **{item.name: item.annotation for item in (*own, *extra)}, "return": None}
     return wrapper
+
+
+def cut_of(cut: bool, aicpu: bool) -> bool | Literal["aicpu"]:
+    """What ``--cut`` and ``--cut-aicpu`` ask for, as the Python functions know it."""
+    return "aicpu" if aicpu else cut
 
 
 def codes(value: str | None) -> list[str] | None:

@@ -8,6 +8,7 @@ import typer
 
 from .common import (
     CannOption,
+    CutAicpuOption,
     CutOption,
     FeedsOption,
     FoldLimitOption,
@@ -22,6 +23,7 @@ from .common import (
     TargetOption,
     UnsafeOption,
     codes,
+    cut_of,
     size,
     text,
     verb,
@@ -47,6 +49,7 @@ def command(
     feeds: FeedsOption = None,
     fold_limit: FoldLimitOption = None,
     cut: CutOption = False,
+    cut_aicpu: CutAicpuOption = False,
 ) -> None:
     from ..graph.fold import DEFAULT_FOLD_LIMIT
     from ..verbs.common import parse_constants, parse_ranges, parse_shapes
@@ -66,7 +69,7 @@ def command(
             unsafe=codes(unsafe) or (),
             feeds=feeds,
             fold_limit=DEFAULT_FOLD_LIMIT if fold_limit is None else size(fold_limit),
-            cut=cut,
+            cut=cut_of(cut, cut_aicpu),
             output=out,
             progress=progress,
         )

@@ -8,6 +8,7 @@ import typer
 
 from .common import (
     CannOption,
+    CutAicpuOption,
     CutOption,
     DryRunOption,
     FeedsOption,
@@ -25,6 +26,7 @@ from .common import (
     TimeoutOption,
     UnsafeOption,
     codes,
+    cut_of,
     size,
     text,
     verb,
@@ -48,6 +50,7 @@ def command(
     select: SelectOption = None,
     unsafe: UnsafeOption = None,
     cut: CutOption = False,
+    cut_aicpu: CutAicpuOption = False,
     feeds: FeedsOption = None,
     bound: Annotated[
         float | None,
@@ -82,7 +85,7 @@ def command(
             ranges=parse_ranges(range_ or []),
             constants=parse_constants(set_const or []),
             select=codes(select),
-            cut=cut,
+            cut=cut_of(cut, cut_aicpu),
             unsafe=codes(unsafe) or (),
             feeds=feeds,
             bound=DEFAULT_BOUND if bound is None else bound,

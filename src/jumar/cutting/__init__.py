@@ -1,6 +1,32 @@
 """Models in up to three parts: what the host does before, what the device does, what the host does after."""
 
-from .chain import PARTS, Chain, Part, load_chain, told_of
-from .plan import Division, divide, work_of
+from .blocked import Reason, blocked_nodes, causes, followers, still_wrong
+from .chain import PARTS, Chain, Execute, Part, load_chain, outward, runnable, told_of
+from .plan import Division, bytes_of, divide
+from .split import Boundary, Split, boundaries, split
+from .work import is_counted, work_of
 
-__all__ = ["PARTS", "Chain", "Division", "Part", "divide", "load_chain", "told_of", "work_of"]
+__all__ = [
+    "PARTS",
+    "Boundary",
+    "Chain",
+    "Division",
+    "Execute",
+    "Part",
+    "Reason",
+    "Split",
+    "blocked_nodes",
+    "boundaries",
+    "bytes_of",
+    "causes",
+    "divide",
+    "followers",
+    "is_counted",
+    "load_chain",
+    "outward",
+    "runnable",
+    "split",
+    "still_wrong",
+    "told_of",
+    "work_of",
+]

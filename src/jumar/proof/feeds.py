@@ -85,6 +85,21 @@ def load_feeds(path: str | Path, model: ir.Model, unused: Collection[str] = ()) 
     return FeedSet((check_feeds(arrays, model),), "user")
 
 
+def piece_feeds(feeds: str | Path | FeedSet | None, whole: ir.Model, piece: ir.Model, evaluator: Evaluator) -> FeedSet:
+    """The inputs given for a model as those of a piece of it; generated ones where none are given or the piece reads something else.
+
+    Raises:
+        UsageError: as :func:`load_feeds`.
+        EvaluationError: as :func:`make_feeds`.
+    """
+    wanted, given = {info.name for info in model_info(piece).inputs}, {info.name for info in model_info(whole).inputs}
+    if feeds is None or not wanted <= given:
+        return make_feeds(piece, evaluator)
+    if isinstance(feeds, FeedSet):
+        return FeedSet(tuple({name: feed[name] for name in wanted} for feed in feeds.cases), feeds.origin)
+    return load_feeds(feeds, piece, given - wanted)
+
+
 def check_feeds(arrays: Mapping[str, Any], model: ir.Model) -> dict[str, Any]:
     """Check arrays against the model's inputs; integer and float widths are adapted, nothing else."""
     infos = model_info(model).inputs

@@ -3,70 +3,241 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx_ir as ir
 
 from .. import __version__
-from ..case import Case, Finding, Proof, Record, Step
-from ..cutting import Chain, Division, Part, divide
+from ..case import Artifact, Case, Finding, Proof, Record, Step
+from ..cutting import Chain, Division, Part, Reason, Split, blocked_nodes, boundaries, divide, split, still_wrong
 from ..errors import UsageError
-from ..graph import Evaluator, all_nodes, cut, node_place, static_shape
-from ..graph.surgery.lookup import bodies_of, reads
-from ..proof import FeedSet, Interface
-from ..proof.metrics import compare_all, proof_of
-from ..rules import find_rule
+from ..graph import Evaluator, copy_model, load, node_place, save
+from ..graph.digest import file_sha256
+from ..graph.ranges import is_integer, whole
+from ..proof import FeedSet, Interface, Prover
+from ..proof.metrics import proof_of
+from ..rules import Context
 from ..text import say
+from .cut_words import crossing_bytes, cut_findings, told_parts
+from .verify import compare_chain, excused_outputs
 
 BOUND = 1e-4
 """Allowed ``max_rel`` of the chain against the original."""
+_MOST_ROUNDS = 3
+_NO_WORK = frozenset({"Constant", "Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Flatten"})
+_OPEN = say(
+    "the model's inputs have open sizes, and so has what crosses the cut: give them with --shape",
+    "模型输入的大小未定，切分处的张量也随之未定：请用 --shape 给出",
+)
+FixDevice = Callable[[ir.Model, FeedSet, Mapping[str, tuple[int, int]]], Case]
+"""Fixes a device part on the tensors that reach it, given between which numbers its integer inputs lie."""
 
 
 @dataclass(frozen=True)
-class Pieces:
-    """A cut model before its device part is fixed on its own."""
+class Attempt:
+    """One way to cut: the device part is fixed, nothing is written yet."""
 
-    before: ir.Model | None
-    device: ir.Model
-    after: ir.Model | None
     division: Division
-    blocked: dict[str, int]
+    blocked: Mapping[ir.Node, Reason]
+    parts: Split
+    device: Case
+    chain: Chain
 
 
-def blocked_nodes(model: ir.Model, record: Record) -> dict[ir.Node, str]:
-    """Nodes of the main graph that the device cannot take, with the code of the reason.
+@dataclass
+class Cutter:
+    """Cuts a model that was fixed as far as it goes.
 
-    Those are the nodes of error findings (a node with a body for what is inside it), and those whose output has no fixed shape though
-    every input of the model has one: their size depends on the data.
+    Attributes:
+        result: the model and its findings; ``interface`` is what became of the inputs and outputs of the original.
+        aicpu: with it, nodes that the AI Core does not take for certain are moved too.
+        declared: ranges of the model's integer inputs, as the user states them.
+        model: a copy of the result's model, for what is learnt of its tensors.
     """
-    wrong = {finding.node: finding.code for finding in record.findings if finding.severity == "error" and finding.node}
-    fixed = all(value.shape is not None and value.shape.is_static() for value in model.graph.inputs)
-    found: dict[ir.Node, str] = {}
-    for node in model.graph:
-        inner = [node, *_inside(node)]
-        code = next((wrong[node_place(item)] for item in inner if node_place(item) in wrong), None)
-        if code is None and fixed and any(isinstance(value.type, ir.TensorType) and static_shape(value) is None for value in node.outputs):
-            code = "SH202"
-        if code is not None:
-            found[node] = code
-    return found
+
+    result: Case
+    interface: Interface
+    prover: Prover
+    evaluator: Evaluator
+    fix_device: FixDevice
+    aicpu: bool = False
+    declared: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    model: ir.Model = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.model = copy_model(self.result.model)
+
+    def cut(self, output: Path | None) -> Case:
+        """The device part, with the steps that led there; the host's parts are written beside it.
+
+        Raises:
+            UsageError: nothing is blocked, nothing would be left for the device, or the chain does not give what the original gives.
+            EvaluationError: a part does not run.
+        """
+        start = time.perf_counter()
+        attempt, proof = self.best()
+        findings = cut_findings(attempt.division, attempt.blocked, attempt.parts.device)
+        return written(
+            self.result, attempt.device, attempt.chain, told_options(attempt.division, attempt.parts.device), proof, findings, start, output
+        )
+
+    def best(self) -> tuple[Attempt, Proof]:
+        """The cut that leaves most to the device, and the proof of its chain.
+
+        Raises:
+            UsageError, EvaluationError: as :meth:`cut`.
+        """
+        attempt = self._attempt({})
+        more: dict[str, str] = {}
+        for _ in range(_MOST_ROUNDS - 1):
+            # Cut off from what came before, a node may be in the way that was not before: it goes to the host as well.
+            made = {value.name for node in attempt.division.device for value in node.outputs if value.name}
+            wrong = still_wrong(attempt.device.model, attempt.device.record.findings, made)
+            if not wrong:
+                break
+            more |= wrong
+            attempt = self._attempt(more)
+        proof = prove_chain(self.prover, attempt.chain, self.interface, self.evaluator)
+        return attempt, proof
+
+    def _attempt(self, more: Mapping[str, str]) -> Attempt:
+        target = self.result.target
+        context = Context(self.model, target) if self.aicpu and target is not None else None
+        blocked = blocked_nodes(self.model, self.result.record.findings, context, more)
+        division = divided(self.model, blocked)
+        self._know_types(division)
+        parts = split(self.model, division)
+        chain, known = [], [self.interface.to_model(feed) for feed in self.prover.feeds.cases]
+        if parts.before is not None:
+            part = Part("before", parts.before, Interface.of(parts.before))
+            chain.append(part)
+            with self.evaluator.session(part.model) as session:
+                known = [{**feed, **session.run({name: feed[name] for name in part.interface.inputs})} for feed in known]
+        ends = Interface.of(parts.device)
+        reaching = FeedSet(tuple({name: feed[name] for name in ends.inputs} for feed in known), self.prover.feeds.origin)
+        device = self.fix_device(parts.device, reaching, self._ranges(ends.inputs))
+        chain.append(Part("device", device.model, ends.changed(device.record.interface or {})))
+        if parts.after is not None:
+            chain.append(Part("after", parts.after, Interface.of(parts.after)))
+        outputs = tuple(port.name for port in self.interface.outputs.values())
+        return Attempt(division, blocked, parts, device, Chain(tuple(chain), outputs))
+
+    def _know_types(self, division: Division) -> None:
+        """Dtypes and ranks of tensors at the boundaries that inference knows nothing of, from one run."""
+        values = {value.name or "": value for node in self.model.graph for value in node.outputs}
+        names = {name for side in boundaries(self.model, division) for name in (*side.inputs, *side.outputs) if name in values}
+        unknown = [values[name] for name in sorted(names) if values[name].type is None or values[name].shape is None]
+        if not unknown:
+            return
+        captured = self.prover.capture(self.model, self.interface, [value.name or "" for value in unknown], 1)[0]
+        for value in unknown:
+            array = captured.get(value.name or "")
+            if isinstance(array, np.ndarray):
+                if value.type is None:
+                    text = array.dtype.kind in "OUS"
+                    value.type = ir.TensorType(ir.DataType.STRING if text else ir.DataType.from_numpy(array.dtype))
+                value.shape = ir.Shape([None] * array.ndim)
+
+    def _ranges(self, names: Iterable[str]) -> dict[str, tuple[int, int]]:
+        """Between which numbers the integer tensors lie that reach the device: what the model before them says is not lost."""
+        given = {value.name for value in self.model.graph.inputs}
+        wanted = {name for name in names if name not in given or name in self.declared}
+        values = [*self.model.graph.inputs, *(value for node in self.model.graph for value in node.outputs)]
+        integers = [value for value in values if value.name in wanted and is_integer(value.dtype) and value.dtype != ir.DataType.BOOL]
+        if not integers or self.result.target is None:
+            return {}
+        ranges = Context(self.model, self.result.target, declared=self.declared).ranges()
+        limits = {value.name or "": ranges.of(value) for value in integers if ranges.of(value) != whole(value.dtype)}
+        return {name: (int(found.lo), int(found.hi)) for name, found in limits.items()}
 
 
-def _inside(node: ir.Node) -> list[ir.Node]:
-    return [item for _, graphs in bodies_of(node) for graph in graphs for each in (graph, *graph.subgraphs()) for item in each]
+def must_cut(record: Record, aicpu: bool) -> bool:
+    """Whether something is left that a cut could move."""
+    placement = record.placement
+    doubtful = 0 if placement is None else placement.aicpu + placement.unknown
+    return record.verdict == "blocked" or (aicpu and doubtful > 0)
 
 
-def cut_model(model: ir.Model, record: Record) -> Pieces:
-    """Cut a model so that nothing blocked is in the device part.
+def prove_chain(prover: Prover, chain: Chain, interface: Interface, evaluator: Evaluator) -> Proof:
+    """The chain against the original on all cases; an output may differ by what it moves for rounding alone (see ``Prover.noise``).
 
     Raises:
-        UsageError: nothing is blocked, or nothing would be left for the device.
+        UsageError: it does not give what the original gives.
     """
-    blocked = blocked_nodes(model, record)
+    comparisons = compare_chain(prover, chain, interface, evaluator)
+    count = len(prover.feeds.cases)
+    excused = excused_outputs(prover, comparisons, BOUND)
+    rest = [item for name, item in comparisons.items() if name not in excused]
+    proof = proof_of(rest, count, BOUND)
+    if excused and (proof.passed or not rest):
+        proof = proof_of((comparisons[name] for name in excused), count, max(excused.values()), "max_scaled")
+    if proof.passed:
+        return proof
+    raise UsageError(
+        say(
+            "the cut model does not give what the original gives: {reason}",
+            "切分后的模型与原模型结果不一致：{reason}",
+            reason=proof.reason or say("max_rel is {value}", "max_rel 为 {value}", value=f"{proof.max_rel:.3g}"),
+        ),
+        say("expected equal outputs", "应得到相同的输出"),
+        say("give real inputs with --feeds, or leave --cut out", "请用 --feeds 提供真实输入，或去掉 --cut"),
+    )
+
+
+def told_options(division: Division, device: ir.Model) -> dict[str, Any]:
+    """What the step says in numbers."""
+    return {
+        "host_share": None if division.host_share is None else round(division.host_share, 4),
+        "other_share": round(division.other_share, 4),
+        "crossing_bytes": crossing_bytes(device),
+    }
+
+
+def written(
+    result: Case,
+    device: Case,
+    chain: Chain,
+    options: Mapping[str, Any],
+    proof: Proof,
+    findings: Sequence[Finding],
+    start: float,
+    output: Path | None,
+) -> Case:
+    """The parts in files, and the case of the device part with all that was done.
+
+    Args:
+        result: what was cut: its steps and interface are told before those of the device part.
+    """
+    files: dict[str, tuple[Artifact, ...]] = {}
+    if output is not None:
+        files = {part.name: artifacts(save(part.model, part_file(output, part.name))) for part in chain.parts}
+    hosts = [part for part in chain.parts if part.name != "device"]
+    step = Step(
+        name="cut",
+        version=__version__,
+        code="CU850",
+        input_sha256=None,
+        output_sha256=device.record.steps[-1].output_sha256 if device.record.steps else None,
+        seconds=round(time.perf_counter() - start, 4),
+        options={"cut": told_parts(chain, {name: (Path(found[0].path).name, found[0].sha256) for name, found in files.items()}), **options},
+        proof=proof,
+        status="applied",
+        nodes=tuple(node_place(node) for part in hosts for node in part.model.graph),
+    )
+    standing = {(item.code, item.node) for item in device.record.findings}
+    cured = tuple(item for item in result.record.findings if item.severity == "error" and (item.code, item.node) not in standing)
+    made = tuple(item for found in files.values() for item in found)
+    notes = () if _is_static(result.model) else (_OPEN,)
+    record = result.record.extend(steps=(*device.record.steps, step), resolved=cured, artifacts=made, notes=notes)
+    record = replace(record, findings=_sorted((*device.record.findings, *findings)), placement=device.record.placement)
+    return Case(device.model if output is None else load(output), result.target, record)
+
+
+def divided(model: ir.Model, blocked: Mapping[ir.Node, Reason]) -> Division:
     if not blocked:
         raise UsageError(
             say("no operator is in the way that could be cut away", "没有可切除的受阻算子"),
@@ -74,133 +245,21 @@ def cut_model(model: ir.Model, record: Record) -> Pieces:
             say("mend what `jumar check` lists, or leave --cut out", "请修复 `jumar check` 列出的问题，或去掉 --cut"),
         )
     division = divide(model.graph, blocked.keys())
-    heavy = [node for node in division.device if node.op_type not in ("Constant", "Identity")]
-    if not heavy:
+    if all(node.op_type in _NO_WORK for node in division.device):
         raise UsageError(
             say("after the cut nothing would be left for the device", "切分后设备上没有剩余的计算"),
             say("expected work that only blocked operators do not surround", "应有不完全被受阻算子包围的计算"),
             say(
                 "replace these operators before export: {ops}",
                 "请在导出前替换这些算子：{ops}",
-                ops=", ".join(sorted({n.op_type for n in blocked})),
+                ops=", ".join(sorted({node.op_type for node in blocked})),
             ),
         )
-    rest, before, after = model, None, None
-    first = _frontier(model, set(division.before), set(division.device) | set(division.after))
-    if first:
-        before, rest = cut(model, first)
-    late = {node.outputs[0].name for node in division.after}
-    device = rest
-    if late:
-        ends = set(late)
-        last = _frontier(
-            rest, {n for n in rest.graph if n.outputs[0].name not in ends}, {n for n in rest.graph if n.outputs[0].name in ends}
-        )
-        makers = [(value, value.producer()) for value in rest.graph.outputs]
-        last += [value.name or "" for value, maker in makers if maker is not None and maker.outputs[0].name not in ends]
-        device, after = cut(rest, list(dict.fromkeys(last)))
-    return Pieces(before, device, after, division, dict(Counter(node.op_type for node in blocked)))
+    return division
 
 
-def _frontier(model: ir.Model, front: set[ir.Node], back: set[ir.Node]) -> list[str]:
-    """Names of tensors that one side makes and the other reads, in order."""
-    read = {value for node in back for value in reads(node)}
-    return [value.name or "" for node in model.graph if node in front for value in node.outputs if value in read]
-
-
-def finish_cut(
-    pieces: Pieces,
-    interface: Interface,
-    reference: list[dict[str, Any]],
-    feeds: FeedSet,
-    evaluator: Evaluator,
-    fix_device: Callable[[ir.Model, FeedSet], Case],
-    output: Path | None,
-) -> tuple[Case, Step, Chain, tuple[Finding, ...]]:
-    """Fix the device part on the tensors that reach it, and prove the chain against the original.
-
-    Returns:
-        The device part's case, the step that says what was cut, the chain, and findings on the cut.
-
-    Raises:
-        UsageError: the chain does not give what the original gives.
-        EvaluationError: a part does not run.
-    """
-    start = time.perf_counter()
-    inside = [interface.to_model(feed) for feed in feeds.cases]
-    parts: list[Part] = []
-    known = [dict(feed) for feed in inside]
-    if pieces.before is not None:
-        part = Part("before", pieces.before, Interface.of(pieces.before))
-        parts.append(part)
-        for feed in known:
-            feed |= evaluator.run(part.model, {name: feed[name] for name in part.interface.inputs})
-    names = [value.name or "" for value in pieces.device.graph.inputs if value.name not in pieces.device.graph.initializers]
-    _pin(pieces.device, known[0], all(value.shape is not None and value.shape.is_static() for value in pieces.device.graph.inputs))
-    case = fix_device(pieces.device, FeedSet(tuple({name: feed[name] for name in names} for feed in known), feeds.origin))
-    changed = Interface.of(pieces.device).changed(case.record.interface or {})
-    parts.append(Part("device", case.model, changed))
-    if pieces.after is not None:
-        parts.append(Part("after", pieces.after, Interface.of(pieces.after)))
-    outputs = tuple(port.name for port in interface.outputs.values())
-    chain = Chain(tuple(parts), outputs)
-    comparisons = [
-        item
-        for feed, expected in zip(inside, reference, strict=True)
-        for item in compare_all(interface.to_caller(chain.run(evaluator, feed)), expected).values()
-    ]
-    proof = proof_of(comparisons, len(inside), BOUND)
-    step = _step(pieces, chain, case, proof, start, output, outputs)
-    if not proof.passed:
-        raise UsageError(
-            say(
-                "the cut model does not give what the original gives: {reason}",
-                "切分后的模型与原模型结果不一致：{reason}",
-                reason=proof.reason or say("", ""),
-            ),
-            say("expected equal outputs", "应得到相同的输出"),
-            say("give real inputs with --feeds, or leave --cut out", "请用 --feeds 提供真实输入，或去掉 --cut"),
-        )
-    return case, step, chain, _findings(pieces)
-
-
-def _pin(device: ir.Model, feed: Mapping[str, Any], already: bool) -> None:
-    """Tensors that reach the device get the ranks they have, where the model leaves them open."""
-    if already:
-        return
-    for value in device.graph.inputs:
-        array = feed.get(value.name or "")
-        if array is not None and value.shape is None:
-            value.shape = ir.Shape([None] * array.ndim)
-
-
-def _step(pieces: Pieces, chain: Chain, case: Case, proof: Proof, start: float, output: Path | None, results: tuple[str, ...]) -> Step:
-    told, share = [], pieces.division.host_share
-    for part in chain.parts:
-        file = None if output is None else part_file(output, part.name).name
-        told.append(
-            {
-                "part": part.name,
-                "file": file,
-                "inputs": {name: port.outside for name, port in part.interface.inputs.items()},
-                "outputs": {name: port.outside for name, port in part.interface.outputs.items()},
-                "interface": part.interface.to_dict(),
-                "nodes": sum(1 for _ in all_nodes(part.model)),
-                "results": list(results),
-            }
-        )
-    return Step(
-        name="cut",
-        version=__version__,
-        code="CU850",
-        input_sha256=None,
-        output_sha256=case.record.steps[-1].output_sha256 if case.record.steps else None,
-        seconds=round(time.perf_counter() - start, 4),
-        options={"cut": told, "host_share": None if share is None else round(share, 4)},
-        proof=proof,
-        status="applied" if proof.passed else "rolled-back",
-        nodes=tuple(node_place(node) for node in (*pieces.division.before, *pieces.division.after)),
-    )
+def _is_static(model: ir.Model) -> bool:
+    return all(value.shape is not None and value.shape.is_static() for value in model.graph.inputs)
 
 
 def part_file(output: Path, part: str) -> Path:
@@ -208,51 +267,11 @@ def part_file(output: Path, part: str) -> Path:
     return output if part == "device" else output.with_name(f"{output.stem}.{part}{output.suffix or '.onnx'}")
 
 
-def _findings(pieces: Pieces) -> tuple[Finding, ...]:
-    division = pieces.division
-    ops = ", ".join(f"{op} x {count}" for op, count in sorted(pieces.blocked.items()))
-    crossing = [value for value in pieces.device.graph.inputs if value.name not in pieces.device.graph.initializers]
-    size = sum(_size(value) for value in (*crossing, *pieces.device.graph.outputs))
-    rule = find_rule("CU850")
-    found = [
-        rule.finding(
-            say(
-                "{before} nodes run on the host before the device and {after} after it, because of {ops}",
-                "因 {ops}，{before} 个节点在设备之前、{after} 个节点在设备之后由主机执行",
-                before=len(division.before),
-                after=len(division.after),
-                ops=ops,
-            ),
-            say("the device takes none of these operators", "设备不支持这些算子"),
-            say(
-                "run the parts one after the other; {size} bytes pass in and out of the device part",
-                "请依次运行各部分；进出设备部分的数据为 {size} 字节",
-                size=size,
-            ),
-        )
-    ]
-    if division.host_share is None or division.host_share > 0.5:
-        found.append(
-            find_rule("CU851").finding(
-                say("products of sizes that depend on the data stay on the host", "大小依赖数据的矩阵乘或卷积留在主机上")
-                if division.host_share is None
-                else say(
-                    "about {share}% of the work stays on the host", "约 {share}% 的计算留在主机上", share=round(100 * division.host_share)
-                ),
-                say("the device would do the smaller part", "设备只承担较小的部分"),
-                say("replace the operators named by the cut before export", "请在导出前替换切分所列的算子"),
-            )
-        )
-    return tuple(found)
+def artifacts(files: Sequence[Path]) -> tuple[Artifact, ...]:
+    """The first file is the model, the others hold its weights."""
+    return tuple(Artifact(str(path), file_sha256(path), "model" if path == files[0] else "weights") for path in files)
 
 
-def _size(value: ir.Value) -> int:
-    shape = static_shape(value)
-    return 0 if shape is None or value.dtype is None else int(_product(shape) * value.dtype.itemsize)
-
-
-def _product(shape: tuple[int, ...]) -> int:
-    total = 1
-    for size in shape:
-        total *= size
-    return total
+def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    rank = {"error": 0, "warning": 1, "info": 2}
+    return tuple(sorted(findings, key=lambda item: rank[item.severity]))

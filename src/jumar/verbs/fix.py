@@ -6,17 +6,17 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import onnx_ir as ir
 
 from .. import __version__
-from ..case import Artifact, Case, Finding, Proof, Record, Step
+from ..case import Case, Finding, Proof, Record, Step
+from ..cutting import PARTS
 from ..errors import EvaluationError, JumarError, UsageError
 from ..graph import Builder, Digester, Evaluator, all_nodes, copy_model, extract_model, infer_shapes, load, node_place, save, shared_or_new
 from ..graph.bind import bind_inputs
-from ..graph.digest import file_sha256
 from ..graph.fold import DEFAULT_FOLD_LIMIT
 from ..graph.ranges import value_ranges
 from ..proof import FeedSet, Interface, Prover, load_feeds, make_feeds
@@ -27,7 +27,8 @@ from ..targets import Target
 from ..text import Text, say
 from .check import examine, pinned
 from .common import ModelLike, Progress, Shapes, check_shapes, generated_feeds, must_not_overwrite, open_case, silent
-from .cut_parts import cut_model, finish_cut, part_file
+from .cut_parts import Cutter, artifacts, must_cut, part_file
+from .cut_unrun import OuterCut
 from .meaning import restore_meaning
 from .verify import unverified
 
@@ -57,7 +58,7 @@ def fix(
     unsafe: Sequence[str] = (),
     feeds: str | Path | FeedSet | None = None,
     fold_limit: int = DEFAULT_FOLD_LIMIT,
-    cut: bool = False,
+    cut: bool | Literal["aicpu"] = False,
     output: str | Path | None = None,
     evaluator: Evaluator | None = None,
     progress: Progress = silent,
@@ -74,6 +75,7 @@ def fix(
         fold_limit: bytes by which folding one tensor may enlarge the model.
         cut: if errors stand, move what the device cannot take to models of their own for the host, before and after the device part,
             which is then what is returned; they are written beside ``output`` as ``NAME.before.onnx`` and ``NAME.after.onnx``.
+            With ``"aicpu"`` what no AI Core kernel takes for certain goes there too.
         output: where to write the model.
         evaluator: one to share with other calls (starting its process takes a third of a second).
 
@@ -84,8 +86,15 @@ def fix(
     Raises:
         JumarError: bad input, unknown code, or an output that cannot be written.
     """
-    must_not_overwrite(model, output)
+    for path in (output, *_cut_files(cut, output)):
+        must_not_overwrite(model, path)
     case = open_case(model, "fix", soc=soc, target=target, cann=cann, opset_max=opset_max)
+    if cut not in (False, True, "aicpu"):
+        raise UsageError(
+            say("cut is {value!r}", "cut 为 {value!r}", value=cut),
+            say('expected True, False or "aicpu"', '应为 True、False 或 "aicpu"'),
+            say("correct it", "请修正"),
+        )
     chosen = None if select is None else {find_rule(code).code for code in select}
     allowed = {find_rule(code).code for code in unsafe}
     bound = _bind(case, constants) if constants else None
@@ -96,21 +105,24 @@ def fix(
     with shared_or_new(evaluator) as running:
         run = _Run(case, running, sizes, chosen, allowed, fold_limit, progress, dict(ranges or {}), bound=bound)
         result = run.execute(feeds)
-        if cut and result.record.verdict == "blocked" and run.prover is not None:
+        if cut and must_cut(result.record, cut == "aicpu"):
             try:
-                return run.cut(result, run.prover, None if output is None else Path(output))
+                done = run.cut(result, cut == "aicpu", feeds, None if output is None else Path(output))
             except (EvaluationError, UsageError) as error:  # the findings stand, and say what is in the way
                 note = say("not cut: {reason}; {remedy}", "未切分：{reason}；{remedy}", reason=error.found, remedy=error.remedy)
                 result = result.replace(record=result.record.extend(notes=(note,)))
+            else:
+                if done is not None:
+                    return done
     if output is not None:
         files = save(result.model, output)
-        result = result.replace(model=load(files[0]), record=result.record.extend(artifacts=_artifacts(files)))
+        result = result.replace(model=load(files[0]), record=result.record.extend(artifacts=artifacts(files)))
     return result
 
 
-def _artifacts(files: Sequence[Path]) -> tuple[Artifact, ...]:
-    """The first file is the model, the others hold its weights."""
-    return tuple(Artifact(str(path), file_sha256(path), "model" if path == files[0] else "weights") for path in files)
+def _cut_files(cut: bool | str, output: str | Path | None) -> tuple[Path, ...]:
+    """Every file that a cut may write."""
+    return tuple(part_file(Path(output), part) for part in PARTS) if cut and output is not None else ()
 
 
 def _bind(case: Case, constants: Mapping[str, Any]) -> tuple[Case, Interface, Step]:
@@ -157,31 +169,25 @@ class _Run:
     bound: tuple[Case, Interface, Step] | None = None
     prover: Prover | None = None
 
-    def cut(self, result: Case, prover: Prover, output: Path | None) -> Case:
-        """The device part of what is still blocked, with the steps that led there; the host's parts are written beside it."""
-        pieces = cut_model(result.model, result.record)
+    def cut(self, result: Case, aicpu: bool, feeds: str | Path | FeedSet | None, output: Path | None) -> Case | None:
+        """Cut the model as fixed, with the device part fixed with the same options; one that cannot be run loses its custom operators first."""
 
-        def fix_device(model: ir.Model, feeds: FeedSet) -> Case:
+        def fix_part(model: ir.Model, feeds: FeedSet, ranges: Mapping[str, tuple[int, int]] | None = None) -> Case:
             return fix(
                 model,
                 target=self.case.target,
+                ranges=ranges,
+                select=None if self.chosen is None else tuple(self.chosen),
                 unsafe=tuple(self.allowed),
                 feeds=feeds,
                 fold_limit=self.fold_limit,
                 evaluator=self.evaluator,
             )
 
-        reference, feeds = prover.reference, prover.feeds
-        device, step, chain, findings = finish_cut(pieces, self.interface, reference, feeds, self.evaluator, fix_device, output)
-        record = device.record
-        merged = result.record.extend(steps=(*record.steps, step))
-        merged = replace(merged, findings=(*record.findings, *findings), placement=record.placement)
-        if output is None:
-            return Case(device.model, self.case.target, merged)
-        for part in chain.parts:
-            model = device.model if part.name == "device" else part.model
-            merged = merged.extend(artifacts=_artifacts(save(model, part_file(output, part.name))))
-        return Case(load(output), self.case.target, merged)
+        if self.prover is not None:
+            return Cutter(result, self.interface, self.prover, self.evaluator, fix_part, aicpu, self.declared).cut(output)
+        model = pinned(result.model, self.sizes) if self.sizes else result.model
+        return OuterCut(result, model, self.interface, self.evaluator, fix_part, fix_part, aicpu).cut(feeds, output)
 
     def execute(self, feeds: str | Path | FeedSet | None) -> Case:
         self.model = self.case.model

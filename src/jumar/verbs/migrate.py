@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import onnx_ir as ir
@@ -42,7 +42,7 @@ def migrate(
     constants: Mapping[str, Any] | None = None,
     select: Sequence[str] | None = None,
     unsafe: Sequence[str] = (),
-    cut: bool = False,
+    cut: bool | Literal["aicpu"] = False,
     feeds: str | Path | None = None,
     bound: float = DEFAULT_BOUND,
     fold_limit: int = DEFAULT_FOLD_LIMIT,

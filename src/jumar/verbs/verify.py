@@ -14,11 +14,11 @@ import onnx_ir as ir
 
 from .. import __version__
 from ..case import Case, Finding, Measurement, Step
-from ..cutting import Chain, load_chain, told_of
+from ..cutting import Chain, load_chain, runnable, told_of
 from ..errors import EvaluationError, UsageError
 from ..graph import Digester, Evaluator, copy_model, load, shared_or_new, write_atomic
 from ..graph.digest import file_sha256
-from ..proof import FeedSet, Interface, Prover, compare_all, load_feeds, make_feeds
+from ..proof import FeedSet, Interface, Prover, compare_all, load_feeds, make_feeds, piece_feeds
 from ..proof.metrics import Comparison, proof_of, worst
 from ..rules import find_rule
 from ..text import Text, say
@@ -74,17 +74,22 @@ def verify(
     sizes = check_shapes(reference, shapes or _shapes_of(case.model, reference, interface))
     reference = pinned(reference, sizes) if sizes else reference
     ports = Interface.of(reference).changed(interface)
+    told = cut if cut is not None else told_of(manifest or {})
+    chain = load_chain(Path(model), told) if told and isinstance(model, (str, Path)) else None
+    whole = reference
+    if chain is not None:
+        chain, reference = runnable(chain, whole)
     with shared_or_new(evaluator) as running:
         progress(say("reference run", "参考运行"), 0.1)
+        if reference is not whole:  # parts that cannot be run here are left out; the others speak in the original's names
+            ports, feeds = Interface.of(reference), piece_feeds(feeds, whole, reference, running)
         if isinstance(feeds, (str, Path)):
             feeds = load_feeds(feeds, reference)
         feeds = feeds or make_feeds(reference, running)
         prover = Prover(reference, running, feeds)
         progress(say("comparison", "对比"), 0.6)
-        told = cut if cut is not None else told_of(manifest or {})
-        chain = load_chain(Path(model), told) if told and isinstance(model, (str, Path)) else None
         comparisons = compare_outputs(prover, case.model, ports) if chain is None else compare_chain(prover, chain, ports, running)
-        excused = _excused(prover, comparisons, bound)
+        excused = excused_outputs(prover, comparisons, bound)
     rest = {name: item for name, item in comparisons.items() if name not in excused}
     proof = proof_of(rest.values(), len(feeds.cases), bound)
     if excused and (proof.passed or not rest):
@@ -121,7 +126,7 @@ def compare_outputs(prover: Prover, model: ir.Model, interface: Interface) -> di
     return {name: worst(pair[name] for pair in pairs) for name in pairs[0]}
 
 
-def _excused(prover: Prover, comparisons: Mapping[str, Comparison], bound: float) -> dict[str, float]:
+def excused_outputs(prover: Prover, comparisons: Mapping[str, Comparison], bound: float) -> dict[str, float]:
     """Outputs out of bound that differ by no more than they move by rounding alone on these inputs, with what is allowed for that."""
     over = {name: item for name, item in comparisons.items() if not item.within(bound) and item.reason is None}
     allowed = prover.noise() if over else {}
