@@ -19,7 +19,7 @@ class BitOperationNotTaken(ExpansionRule):
 
     Fix: shifts become products with, or quotients by, powers of two from a table; And, Or and Xor work on digits of base two; Not is a subtraction.
 
-    Fix safety: safe; equal in every element. Refused unless the operands are proven to be small enough (ranges of inputs can be declared with --range).
+    Fix safety: safe; equal in every element. Refused unless 32 bits are proven to hold the operands (ranges of inputs can be declared with --range); int32 and narrower types always do.
 
     Evidence: the kernel tables that `jumar targets show` cites; ONNX operator definitions.
     """
@@ -30,7 +30,7 @@ class BitOperationNotTaken(ExpansionRule):
 
     修复：移位改为与查表得到的 2 的幂相乘或相除；与、或、异或按二进制位计算；取反改为减法。
 
-    修复安全性：安全；逐元素相等。只有能够证明操作数足够小时才改写（可用 --range 声明输入范围）。
+    修复安全性：安全；逐元素相等。只有能够证明操作数可用 32 位表示时才改写（可用 --range 声明输入范围）；int32 及更窄的类型总是可以。
 
     依据：`jumar targets show` 给出的算子信息库；ONNX 算子定义。
     """
