@@ -143,6 +143,21 @@ def _check_form(node: ir.Node, made: ir.Node, version: int) -> None:
         raise Unconvertible(node, say("it would need {op} of another opset", "需要其他 opset 的 {op}", op=made.op_type))
     if not schema.min_input <= len(made.inputs) <= schema.max_input:
         raise Unconvertible(node, say("it would need {op} of another opset", "需要其他 opset 的 {op}", op=made.op_type))
+    for index, value in enumerate(made.inputs):
+        if value is None or value.dtype is None or not isinstance(value.type, ir.TensorType):
+            continue
+        allowed = schema.inputs[min(index, len(schema.inputs) - 1)].types
+        if f"tensor({value.dtype.name.lower()})" not in allowed:
+            raise Unconvertible(
+                node,
+                say(
+                    "it would need {op} of {dtype}, which opset {version} does not have",
+                    "需要 opset {version} 所没有的 {dtype} 类型 {op}",
+                    op=made.op_type,
+                    dtype=value.dtype.name.lower(),
+                    version=version,
+                ),
+            )
 
 
 class ExpansionRule(NodeRule):

@@ -21,7 +21,7 @@ def choice_of_booleans(step: Step) -> None:
 
 @expands("Where")
 def choice_of_integers(step: Step) -> None:
-    """In int32 where all values fit, else c * x + (1 - c) * y."""
+    """In int32 where all values fit, else c * x + (not c) * y."""
     dtype = step.dtype(1)
     if is_float(dtype) or dtype in (ir.DataType.BOOL, ir.DataType.STRING):
         step.refuse(say("it does not choose integers", "它选择的不是整数"))
@@ -32,8 +32,7 @@ def choice_of_integers(step: Step) -> None:
         return
     if dtype == ir.DataType.INT32:
         step.refuse(say("it is int32 already", "它已是 int32"))
-    chosen = step.cast(condition, dtype)
-    rest = step.op("Sub", step.const(1, dtype.numpy(), "one"), chosen)
+    chosen, rest = step.cast(condition, dtype), step.cast(step.op("Not", condition), dtype)
     step.finish(step.op("Add", step.op("Mul", chosen, one), step.op("Mul", rest, other)))
 
 
@@ -44,7 +43,7 @@ def extreme_of_integers(step: Step) -> None:
     values = [value for value in step.node.inputs if value is not None]
     if is_float(dtype) or dtype == ir.DataType.INT32:
         step.refuse(say("it is not of such integers", "它不是此类整数"))
-    if all(step.range_of(value).fits(ir.DataType.INT32) for value in values):
+    if step.version >= 12 and all(step.range_of(value).fits(ir.DataType.INT32) for value in values):
         wide = [step.cast(value, ir.DataType.INT32) for value in values]
         step.finish(step.cast(step.op(step.node.op_type, *wide), dtype))
         return

@@ -65,7 +65,11 @@ def _of_each(step: Step, data: ir.Value) -> ir.Value:
         return step.op("Abs", data)
     if name == "ReduceSumSquare":
         return step.op("Mul", data, data)
-    return step.op("Log", data) if name == "ReduceLogSum" else data
+    if name != "ReduceLogSum":
+        return data
+    if not is_float(step.dtype()):
+        step.refuse(say("a root or logarithm of integers", "整数的平方根或对数"))
+    return step.op("Log", data)
 
 
 def _of_nothing(step: Step, name: str, dtype: ir.DataType) -> Any:
@@ -167,7 +171,14 @@ def halved(step: Step, data: ir.Value, axis: int, count: int, combine: str) -> i
         half = count // 2
         if count % 2:
             last = section(step, data, axis, count - 1, count)
-            odd = last if odd is None else step.op(combine, odd, last)
-        data = step.op(combine, section(step, data, axis, 0, half), section(step, data, axis, half, 2 * half))
+            odd = last if odd is None else combined(step, combine, odd, last)
+        data = combined(step, combine, section(step, data, axis, 0, half), section(step, data, axis, half, 2 * half))
         count = half
-    return data if odd is None else step.op(combine, data, odd)
+    return data if odd is None else combined(step, combine, data, odd)
+
+
+def combined(step: Step, op: str, one: ir.Value, other: ir.Value) -> ir.Value:
+    """Two integers combined; Max and Min know integers only from opset 12 on."""
+    if op not in ("Max", "Min") or step.version >= 12:
+        return step.op(op, one, other)
+    return step.op("Where", step.op("Greater" if op == "Max" else "Less", one, other), one, other)

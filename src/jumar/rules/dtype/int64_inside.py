@@ -134,7 +134,7 @@ class Int64Inside(ModelRule):
         agraph (bool[2,3] m) => (float[2,3] y) <int64 axis = {1}, int64 minus = {-1}> {
             ones = Cast<to = 7>(m) places = CumSum(ones, axis) back = Neg(places) size = Abs(back) y = Cast<to = 1>(size) }
         """,
-            also=("OP104", "GR504"),
+            also=("OP104", "OP264", "GR504"),
         ),
         Example(
             """

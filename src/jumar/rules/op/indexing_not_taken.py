@@ -27,13 +27,12 @@ class IndexingNotTaken(ExpansionRule):
             "EyeLike",
             "Compress",
             "TopK",
-            "CumProd",
             "TfIdfVectorizer",
         )
     )
     bound = 1e-6
     DOC_EN = """
-    What: GatherElements, GatherND with batch_dims, ScatterElements, ScatterND with a reduction, TensorScatter, ReverseSequence, Trilu, EyeLike, Compress with a constant condition, TopK of integers, CumProd, TfIdfVectorizer of integers, where the target does not run them on the AI Core as they are.
+    What: GatherElements, GatherND with batch_dims, ScatterElements, ScatterND with a reduction, TensorScatter, ReverseSequence, Trilu, EyeLike, Compress with a constant condition, TopK of integers, TfIdfVectorizer of integers, where the target does not run them on the AI Core as they are.
 
     Why on Ascend: several of these run on the AI CPU, which vehicle SoCs may not have; a reduction of ScatterND is not read before CANN 9.2, so that additions are lost without a word.
 
@@ -44,7 +43,7 @@ class IndexingNotTaken(ExpansionRule):
     Evidence: the kernel tables and limits that `jumar targets show` cites; ONNX operator definitions and node tests.
     """
     DOC_ZH = """
-    问题：GatherElements、带 batch_dims 的 GatherND、ScatterElements、带 reduction 的 ScatterND、TensorScatter、ReverseSequence、Trilu、EyeLike、条件为常量的 Compress、整数 TopK、CumProd、整数的 TfIdfVectorizer，目标的 AI Core 不能按原样执行。
+    问题：GatherElements、带 batch_dims 的 GatherND、ScatterElements、带 reduction 的 ScatterND、TensorScatter、ReverseSequence、Trilu、EyeLike、条件为常量的 Compress、整数 TopK、整数的 TfIdfVectorizer，目标的 AI Core 不能按原样执行。
 
     在昇腾上的原因：其中一些只能在 AI CPU 上执行，而车载 SoC 可能没有 AI CPU 算子包；CANN 9.2 之前不读取 ScatterND 的 reduction，累加会无声丢失。
 

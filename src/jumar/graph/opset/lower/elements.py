@@ -237,10 +237,18 @@ def _round(step: Step) -> bool:
 
 @lowers(26, "BitCast")
 def _bit_cast(step: Step) -> bool:
-    """Between integers of one width the bits are what Cast keeps."""
+    """Between integers of one width the bits are what Cast keeps; a boolean is a byte of 0 or 1."""
     before, after = step.dtype(), ir.DataType(step.attr("to"))
     integer = all(kind.name.startswith(("INT", "UINT")) for kind in (before, after))
-    if before != after and not (integer and before.itemsize == after.itemsize):
-        return False
+    same = (integer and before.itemsize == after.itemsize) or (before, after) == (ir.DataType.BOOL, ir.DataType.UINT8)
+    if before != after and not same:
+        step.refuse(
+            say(
+                "the bits of {before} as {after} cannot be had by arithmetic",
+                "{before} 的比特无法通过算术得到 {after}",
+                before=before.name.lower(),
+                after=after.name.lower(),
+            )
+        )
     step.finish(step.op("Identity", step.needed(0)) if before == after else step.cast(step.needed(0), after))
     return True
