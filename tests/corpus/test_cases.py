@@ -18,8 +18,8 @@ FOUND: list[tuple[str, str, set[tuple[str, str, str | None]] | str]] = [
     ("dtype-int64-io", "int64io", {("DT301", "warning", None)}),
     ("dtype-string-input", "string", {("OP101", "error", "ai.onnx.ml::LabelEncoder"), ("DT304", "error", None)}),
     ("op-activation-family", "acts", {("OP202", "error", "HardSwish"), ("OP209", "error", "Mish"), ("OP110", "error", None)}),
-    ("op-attention-rmsnorm-opset23", "attn_mask", {("OP209", "error", "Attention"), ("OP110", "error", None)}),
-    ("op-attention-rmsnorm-opset23", "attn_causal", {("OP209", "error", "Attention"), ("OP110", "error", None)}),
+    ("op-attention-rmsnorm-opset23", "attn_mask", {("OP267", "error", "Attention"), ("OP110", "error", None)}),
+    ("op-attention-rmsnorm-opset23", "attn_causal", {("OP267", "error", "Attention"), ("OP110", "error", None)}),
     ("op-attention-rmsnorm-opset23", "rmsnorm", {("OP209", "error", "RMSNormalization"), ("OP110", "error", None)}),
     # Its bool operators have kernels on every SoC.
     ("op-bool-logic-where", "logic", {("DT303", "warning", None)}),

@@ -9,6 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from ...text import say
+from ..opset.expand import function_body
 from ..opset.step import Array, Step
 from ..shapes import static_shape
 from .base import expands
@@ -41,6 +42,10 @@ def attention(step: Step) -> None:
     key, value = _with_past(step, key, 4), _with_past(step, value, 5)
     batch, heads, rows, width = sizes(step, query)
     groups, columns = sizes(step, key)[1], sizes(step, key)[2]
+    if (groups != heads or step.given("softcap")) and _is_first_form(step):
+        step.refuse(
+            say("the installed ONNX has shared keys or softcap in their first form", "已安装的 ONNX 采用共享 key 或 softcap 的最初形式")
+        )
     dtype = step.dtype()
     scale = step.attr("scale")
     scaled = step.op("Mul", query, step.like(1 / math.sqrt(width) if scale is None else float(scale), name="scale"))
@@ -72,6 +77,15 @@ def attention(step: Step) -> None:
         value if step.used(2) else None,
         None if not step.used(3) else weights if int(step.given("qk_matmul_output_mode")) == 3 else raw,
     )
+
+
+def _is_first_form(step: Step) -> bool:
+    """Whether queries share keys in turn (0, 1, 0, 1) and softcap follows the mask, as ONNX had it at first.
+
+    Later versions of the standard let neighbours share a key (0, 0, 1, 1) and add the mask last.
+    """
+    body = function_body(step, step.source, step.version)
+    return body is None or any(node.op_type == "Tile" for node in body.node)
 
 
 def _heads(step: Step, index: int) -> ir.Value:
