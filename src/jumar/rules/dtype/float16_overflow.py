@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 import numpy as np
 import onnx_ir as ir
 
 from ...case import Finding
-from ...graph import all_nodes, constant_of, node_place
+from ...graph import Builder, all_nodes, constant_of, node_place, used_names
 from ...text import say
-from ..base import Context, Example, ModelRule
+from ..base import Change, Context, Example, ModelRule, Refused
 
 LARGEST = float(np.finfo(np.float16).max)
 # Where a float16 infinity changes the result. Bounds (Clip, Max, Min) mean the same as infinities, and the statistics of a
@@ -18,6 +19,57 @@ LARGEST = float(np.finfo(np.float16).max)
 _COMPUTES = frozenset(("Add", "Conv", "Div", "Gemm", "MatMul", "Mul", "PRelu", "Pow", "Sub", "Where"))
 _LOOKED_AT = 4096
 """Elements; masks and scales are small, and weights are not read here."""
+_ADDED = -10000.0
+"""What is added to a score instead: with it a score stays a number of float16."""
+_DEPTH = 12
+Mask = Literal["chosen", "added"]
+_STARTS: dict[str, Mask | Literal["factor"]] = {"Where": "chosen", "Add": "added", "Mul": "factor"}
+_MOVES = frozenset(("Cast", "Expand", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"))
+
+
+def _masks(ctx: Context) -> Iterator[tuple[ir.Node, int, Mask]]:
+    """Places of the main graph where a large negative constant can only end as a weight of 0 after a Softmax.
+
+    ``chosen``: it takes the place of a score. ``added``: it is added to one, perhaps after a product with a mask of 0 and 1.
+    """
+    for node in ctx.model.graph:
+        for index, value in enumerate(node.inputs if node.op_type in _STARTS else ()):
+            if value is None or value.dtype not in (ir.DataType.FLOAT, ir.DataType.DOUBLE):
+                continue
+            constant = constant_of(value)
+            if constant is None or not 0 < constant.size <= _LOOKED_AT:
+                continue
+            wide = constant.astype(np.float64)
+            large = wide[np.isfinite(wide) & (wide < -LARGEST)]
+            if not large.size or np.any(wide > LARGEST):
+                continue
+            form = _STARTS[node.op_type]
+            # Of several masking values the largest wins a row that is masked everywhere; as one value they would share it.
+            if form == "chosen" and (np.unique(large).size > 1 or np.any((wide >= -LARGEST) & (wide < -LARGEST / 2))):
+                form = "added"
+            found = _ends_in_softmax(node.outputs[0], form, 0)
+            if found is not None:
+                yield node, index, found
+
+
+def _ends_in_softmax(value: ir.Value, form: Mask | Literal["factor"], depth: int) -> Mask | None:
+    """How the value reaches Softmax if it reaches nothing else; a factor has to be added to something on the way."""
+    if value.is_graph_output() or depth > _DEPTH or not value.uses():
+        return None
+    ways: set[Mask] = set()
+    for node, _ in value.uses():
+        if node.op_type == "Softmax":
+            found = None if form == "factor" else form
+        elif node.op_type in _MOVES:
+            found = _ends_in_softmax(node.outputs[0], form, depth + 1)
+        elif node.op_type == "Add" or (node.op_type == "Where" and form != "factor"):
+            found = _ends_in_softmax(node.outputs[0], "added", depth + 1)
+        else:
+            found = None
+        if found is None:
+            return None
+        ways.add(found)
+    return "added" if "added" in ways else "chosen"
 
 
 def _overflowing(model: ir.Model) -> list[tuple[str, float]]:
@@ -48,15 +100,19 @@ class Float16Overflow(ModelRule):
     code = "DT303"
     name = "float16-overflow"
     since = "0.1"
+    safety = "safe"
     severity = "warning"
+    phase = 62
+    bound = 1e-6
+    measure = "max_scaled"
     DOC_EN = """
     What: a constant that is added, multiplied or selected is larger than 65504 in magnitude, usually the -1e9 of an attention mask.
 
     Why on Ascend: ATC's default precision mode computes in float16, where it becomes an infinity; a row that is masked everywhere then gives NaN.
 
-    Fix: use a value that float16 holds, such as -10000, or keep the operator in float32 with a precision mode or keep-list.
+    Fix: a constant that a Where puts in the place of scores, which only a Softmax reads, becomes -65504; one that is added to them becomes -10000 if you allow it. Other constants are only named: use a value that float16 holds, or keep the operator in float32 with a precision mode or keep-list.
 
-    Fix safety: advice only; what the mask is added to decides which value is large enough.
+    Fix safety: safe within 1e-6 where the constant takes the place of a score: the weights of masked scores are 0 with either value, and a row that is masked everywhere stays uniform. Scores are taken to lie above -65000, as float16 asks of them anyway. Where it is added, a row that is masked everywhere changes, so name the code: --unsafe DT303.
 
     Evidence: IEEE 754 binary16; ATC's default --precision_mode_v2=fp16.
     """
@@ -65,9 +121,9 @@ class Float16Overflow(ModelRule):
 
     在昇腾上的原因：ATC 默认以 float16 计算，它会变成无穷大；整行都被屏蔽时结果为 NaN。
 
-    修复：改用 float16 能表示的数值，例如 -10000；或用精度模式、保持列表让该算子保持 float32。
+    修复：Where 用来代替分数、且只被 Softmax 读取的常量改为 -65504；与分数相加的常量在允许时改为 -10000。其他常量只指出：请改用 float16 能表示的数值，或用精度模式、保持列表让该算子保持 float32。
 
-    修复安全性：仅为建议；多大的数值足够取决于与掩码相加的内容。
+    修复安全性：常量代替分数时，误差在 1e-6 以内为安全：两种取值下被屏蔽分数的权重都是 0，整行都被屏蔽时仍为均匀分布。假定分数本身大于 -65000，这也是 float16 的要求。常量与分数相加时，整行都被屏蔽的结果会改变，因此需要指定 --unsafe DT303。
 
     依据：IEEE 754 binary16；ATC 默认的 --precision_mode_v2=fp16。
     """
@@ -79,13 +135,49 @@ class Float16Overflow(ModelRule):
         """,
             cured=False,
         ),
+        Example(
+            """
+        <ir_version: 8, opset_import: ["" : OPSET]>
+        agraph (float[2,3] x, bool[2,3] m) => (float[2,3] y) <float mask = {-1000000000.0}> {
+            scores = Where(m, x, mask) y = Softmax<axis = 1>(scores)
+        }
+        """,
+            edges=False,
+        ),
     )
 
     def check(self, ctx: Context) -> Iterator[Finding]:
+        forms: dict[str, Mask] = {}
+        for node, index, form in _masks(ctx):
+            name = getattr(node.inputs[index], "name", None) or ""
+            if forms.get(name) != "added":
+                forms[name] = form
         for name, value in _overflowing(ctx.model):
+            kind = forms.get(name)
             yield self.finding(
                 say("constant `{name}` holds {value:g}", "常量 `{name}` 含有 {value:g}", name=name, value=value),
                 say("float16, ATC's default, ends at 65504: it becomes an infinity", "ATC 默认的 float16 最大为 65504：它会变成无穷大"),
                 say("use a value that float16 holds, such as -10000 in a mask", "请改用 float16 能表示的数值，例如掩码用 -10000"),
                 place=name,
+                fix="none" if kind is None else "safe" if kind == "chosen" else "unsafe",
             )
+
+    def rewrite(self, model: ir.Model, ctx: Context) -> Change | None:
+        masks = list(_masks(ctx))
+        wanted = [item for item in masks if item[2] == "chosen" or ctx.unsafe]
+        if not wanted:
+            if masks:
+                raise Refused(say("a row that is masked everywhere would change", "整行都被屏蔽的结果会改变"))
+            return None
+        names = used_names(model)
+        for node, index, form in wanted:
+            old = node.inputs[index]
+            constant = None if old is None else constant_of(old)
+            assert old is not None and constant is not None  # as `_masks` found it
+            least = _ADDED if form == "added" else -LARGEST
+            wide = constant.astype(np.float64)
+            array = np.where(np.isfinite(wide) & (wide < -LARGEST), np.asarray(least, constant.dtype), constant)
+            node.replace_input_with(index, Builder(model, node, self.code, names).const(array, name="mask"))
+            if not old.uses() and not old.is_graph_output() and not old.is_graph_input():
+                model.graph.initializers.pop(old.name or "", None)
+        return Change(tuple(dict.fromkeys(node_place(node) for node, _, _ in wanted)))

@@ -32,7 +32,7 @@ class IndexingNotTaken(ExpansionRule):
     )
     bound = 1e-6
     DOC_EN = """
-    What: GatherElements, GatherND with batch_dims, ScatterElements, ScatterND with a reduction, TensorScatter, ReverseSequence, Trilu, EyeLike, Compress with a constant condition, TopK of integers, TfIdfVectorizer of integers, where the target does not run them on the AI Core as they are.
+    What: GatherElements, GatherND with batch_dims, ScatterElements, ScatterND with a reduction, TensorScatter, ReverseSequence, Trilu, EyeLike, Compress with a constant condition, TopK of integers and TfIdfVectorizer of integers, where the target does not run them on the AI Core as they are.
 
     Why on Ascend: several of these run on the AI CPU, which vehicle SoCs may not have; a reduction of ScatterND is not read before CANN 9.2, so that additions are lost without a word.
 

@@ -1,0 +1,78 @@
+"""Masks beyond float16 before a Softmax: chosen ones become -65504, added ones only where the user says so."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
+import pytest
+
+from jumar import fix
+from jumar.graph import Evaluator
+from jumar.proof import FeedSet
+
+HEAD = '<ir_version: 8, opset_import: ["" : 13]> agraph (float[4,6] x, bool[4,6] m) => (float[4,6] y) <float mask = {-1.0e9}, float zero = {0.0}, float one = {1.0}> '
+CHOSEN = "{ s = Where(m, x, mask) y = Softmax<axis = 1>(s) }"
+ADDED = "{ b = Where(m, zero, mask) s = Add(x, b) y = Softmax<axis = 1>(s) }"
+SCALED = "{ n = Cast<to = 1>(m) o = Sub(one, n) b = Mul(o, mask) s = Add(x, b) y = Softmax<axis = 1>(s) }"
+READ_TWICE = "{ s = Where(m, x, mask) u = Softmax<axis = 1>(s) y = Add(u, s) }"
+SHOWN = "{ y = Where(m, x, mask) }"
+FACTOR = "{ s = Mul(x, mask) y = Softmax<axis = 1>(s) }"
+LOGARITHM = "{ s = Where(m, x, mask) y = LogSoftmax<axis = 1>(s) }"
+
+
+def feeds(masked_row: bool = False) -> FeedSet:
+    random = np.random.default_rng(0)
+    mask = random.random((4, 6)) < 0.5
+    mask[:, 0] = True
+    if masked_row:
+        mask[1] = False
+    return FeedSet(({"x": (random.standard_normal((4, 6)) * 5).astype(np.float32), "m": mask},), "test")
+
+
+def least(model: ir.Model) -> float:
+    constants = [value.const_value.numpy() for value in model.graph.initializers.values() if value.const_value is not None]
+    return min(float(array.min()) for array in constants)
+
+
+@pytest.mark.parametrize("masked_row", [False, True])
+def test_a_chosen_mask_is_replaced(masked_row: bool, evaluator: Evaluator) -> None:
+    case = fix(ir.from_onnx_text(HEAD + CHOSEN), soc="Ascend310P3", feeds=feeds(masked_row), evaluator=evaluator)
+    assert [step.status for step in case.record.steps if step.code == "DT303"] == ["applied"]
+    assert case.record.verdict == "ready"
+    assert least(case.model) == -65504.0
+    feed = feeds(masked_row).cases[0]
+    found = next(iter(evaluator.run(case.model, feed).values()))
+    assert np.allclose(found.sum(1), 1.0, atol=1e-6)  # also of a row that is masked everywhere
+
+
+@pytest.mark.parametrize("body", [ADDED, SCALED])
+def test_an_added_mask_is_replaced_only_if_allowed(body: str, evaluator: Evaluator) -> None:
+    model = ir.from_onnx_text(HEAD + body)
+    case = fix(model, soc="Ascend310P3", feeds=feeds(), evaluator=evaluator)
+    assert {finding.fix for finding in case.record.findings if finding.code == "DT303"} == {"unsafe"}
+    case = fix(model, soc="Ascend310P3", feeds=feeds(), evaluator=evaluator, unsafe=["DT303"])
+    assert [step.status for step in case.record.steps if step.code == "DT303"] == ["applied"]
+    assert least(case.model) == -10000.0
+
+
+def test_an_added_mask_of_a_whole_row_is_rolled_back(evaluator: Evaluator) -> None:
+    """There the scores decide once the mask no longer swallows them, and the proof sees it."""
+    case = fix(ir.from_onnx_text(HEAD + ADDED), soc="Ascend310P3", feeds=feeds(masked_row=True), evaluator=evaluator, unsafe=["DT303"])
+    assert [step.status for step in case.record.steps if step.code == "DT303"] == ["rolled-back"]
+    assert least(case.model) == -1e9
+
+
+@pytest.mark.parametrize("body", [READ_TWICE, SHOWN, FACTOR, LOGARITHM])
+def test_a_mask_that_somebody_else_reads_stays(body: str, evaluator: Evaluator) -> None:
+    case = fix(ir.from_onnx_text(HEAD + body), soc="Ascend310P3", feeds=feeds(), evaluator=evaluator, unsafe=["DT303"])
+    assert not [step for step in case.record.steps if step.code == "DT303" and step.status == "applied"]
+    assert {finding.fix for finding in case.record.findings if finding.code == "DT303"} == {"none"}
+    assert least(case.model) == -1e9
+
+
+def test_masks_of_several_values_are_not_made_one(evaluator: Evaluator) -> None:
+    """In a row that is masked everywhere the largest of them would win, and as one value they would share it."""
+    text = (HEAD + CHOSEN).replace("float mask = {-1.0e9}", "float[6] mask = {-1.0e9, -2.0e9, -1.0e9, -1.0e9, -1.0e9, -1.0e9}")
+    case = fix(ir.from_onnx_text(text), soc="Ascend310P3", feeds=feeds(), evaluator=evaluator)
+    assert {finding.fix for finding in case.record.findings if finding.code == "DT303"} == {"unsafe"}
+    assert least(case.model) == -2e9
