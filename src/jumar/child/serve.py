@@ -44,9 +44,30 @@ def _external_initializers(options: Any, external: list[dict[str, Any]]) -> list
 _UNREAD = re.compile("bfloat16|float8|int4|int2|float4")
 
 
+def _is_reference(session: Any) -> bool:
+    return hasattr(session, "names")
+
+
+def _stand_in(error: Exception, header: dict[str, Any], model: bytes) -> Any:
+    """ONNX's reference implementation of a model that ONNX Runtime does not implement.
+
+    Raises:
+        Exception: ``error``, if it says something else, or if the reference implementation does not take the model either.
+    """
+    from .reference import ReferenceSession, may_stand_in
+
+    if not may_stand_in(error):
+        raise error
+    try:
+        return ReferenceSession(model, header.get("folder", ""), header["external"])
+    except Exception as other:
+        raise error from other  # what ONNX Runtime says is what helps
+
+
 class _Server:
     def __init__(self) -> None:
-        self.sessions: dict[int, tuple[Any, Any]] = {}
+        # Session, what keeps its weights alive, and the request that loads the model again.
+        self.sessions: dict[int, tuple[Any, Any, tuple[dict[str, Any], bytes]]] = {}
 
     def load(self, header: dict[str, Any], payloads: list[wire.Buffer]) -> tuple[dict[str, Any], list[bytes]]:
         import onnxruntime as ort
@@ -61,33 +82,39 @@ class _Server:
         if header.get("folder"):
             options.add_session_config_entry("session.model_external_initializers_file_folder_path", header["folder"])
         kept = _external_initializers(options, header["external"])
+        request = (header, bytes(payloads[0]))
         try:
-            session = ort.InferenceSession(bytes(payloads[0]), options, providers=["CPUExecutionProvider"])
+            session = ort.InferenceSession(request[1], options, providers=["CPUExecutionProvider"])
             # Python cannot read tensors of these types from ONNX Runtime.
             unread = [port.type for port in (*session.get_inputs(), *session.get_outputs()) if _UNREAD.search(port.type)]
             if unread:
                 raise RuntimeError(f"NOT_IMPLEMENTED: {unread[0]} as input or output")
         except Exception as error:
-            from .reference import ReferenceSession, may_stand_in
-
-            if not may_stand_in(error):
-                raise
-            try:
-                reference = ReferenceSession(bytes(payloads[0]), header.get("folder", ""), header["external"])
-            except Exception as other:
-                raise error from other  # what ONNX Runtime says is what helps
-            self.sessions[header["id"]] = (reference, kept)
+            self.sessions[header["id"]] = (_stand_in(error, *request), kept, request)
             return {"engine": "onnx-reference"}, []
-        self.sessions[header["id"]] = (session, kept)
+        self.sessions[header["id"]] = (session, kept, request)
         return {"engine": "onnxruntime"}, []
 
     def run(self, header: dict[str, Any], payloads: list[wire.Buffer]) -> tuple[dict[str, Any], list[bytes]]:
-        session, _ = self.sessions[header["id"]]
+        session, kept, request = self.sessions[header["id"]]
         feeds = {item["name"]: wire.unpack_array(item["array"], data) for item, data in zip(header["feeds"], payloads, strict=True)}
-        known = session.names() if hasattr(session, "names") else [output.name for output in session.get_outputs()]
+        known = session.names() if _is_reference(session) else [output.name for output in session.get_outputs()]
         names = header["outputs"] or known
-        packed = [wire.pack_array(value) for value in session.run(names, feeds)]
-        return {"arrays": [item for item, _ in packed], "names": names}, [data for _, data in packed]
+        try:
+            results = session.run(names, feeds)
+        except Exception as error:
+            if _is_reference(session):
+                raise
+            # Some kernels find out only now that they do not have this form.
+            session = _stand_in(error, *request)
+            try:
+                results = session.run(names, feeds)
+            except Exception as other:
+                raise error from other  # it does not have the form either
+            self.sessions[header["id"]] = (session, kept, request)
+        packed = [wire.pack_array(value) for value in results]
+        engine = "onnx-reference" if _is_reference(session) else "onnxruntime"
+        return {"arrays": [item for item, _ in packed], "names": names, "engine": engine}, [data for _, data in packed]
 
     def check(self, header: dict[str, Any], payloads: list[wire.Buffer]) -> tuple[dict[str, Any], list[bytes]]:
         """Run the ONNX checker; ``reason`` is None for a valid model."""

@@ -12,7 +12,14 @@ import numpy as np
 
 Buffer = bytes | bytearray
 _LENGTH = struct.Struct("<Q")
-_EXTENSION_DTYPES = {name: np.dtype(getattr(ml_dtypes, name)) for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "uint4")}
+_EXTENSION_DTYPES = {
+    name: np.dtype(getattr(ml_dtypes, name))
+    for name in (
+        *("bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn"),
+        *("int4", "uint4", "int2", "uint2"),
+    )
+    if hasattr(ml_dtypes, name)  # the last ones came with ml_dtypes 0.5
+}
 
 
 def dtype_of(name: str) -> np.dtype[Any]:

@@ -273,6 +273,8 @@ class Session:
             "feeds": [{"name": name, "array": item} for name, (item, _) in packed.items()],
         }
         reply, data = self._evaluator.request(header, [payload for _, payload in packed.values()])
+        self.engine = str(reply["engine"])
+        self._evaluator.engines.add(self.engine)
         return {name: wire.unpack_array(item, raw) for name, item, raw in zip(reply["names"], reply["arrays"], data, strict=True)}
 
     def close(self) -> None:

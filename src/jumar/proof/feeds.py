@@ -45,13 +45,14 @@ class FeedSet:
     """Arrays by input name, and where they come from: ``user`` or ``generated``.
 
     Attributes:
-        made_for: the model the inputs were generated on, and ``outputs`` what it gave, so that it need not run again.
+        made_for: the model the inputs were generated on, and ``outputs`` what it gave, so that it need not run again; ``engine`` ran it.
     """
 
     cases: tuple[Mapping[str, Any], ...]
     origin: str
     made_for: ir.Model | None = field(default=None, repr=False, compare=False)
     outputs: tuple[dict[str, Any], ...] = field(default=(), repr=False, compare=False)
+    engine: str = field(default="onnxruntime", repr=False, compare=False)
 
 
 def load_feeds(path: str | Path, model: ir.Model, unused: Collection[str] = ()) -> FeedSet:
@@ -178,7 +179,7 @@ def make_feeds(model: ir.Model, evaluator: Evaluator, cases: int = DEFAULT_CASES
                 with contextlib.suppress(EvaluationError):  # a seed on which the model does not run is left out
                     outputs.append(session.run(feed))
                     feeds.append(feed)
-            return FeedSet(tuple(feeds), "generated", model, tuple(outputs))
+            return FeedSet(tuple(feeds), "generated", model, tuple(outputs), session.engine)
     if failure is None:
         raise AssertionError("at least one attempt is always made")
     raise failure

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import zlib
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import onnx
 import onnx_ir as ir
 import pytest
 
+from jumar.child.reference import wrong_operators
 from jumar.errors import EvaluationError
 from jumar.graph import Evaluator, infer_shapes, used_names
 from jumar.graph.bind import bind_inputs
@@ -99,7 +101,15 @@ def check(names: list[str], cases: dict[str, Any], evaluator: Evaluator) -> tupl
 def cases() -> dict[str, Any]:
     load_expansions()
     found: dict[str, Any] = coverage().numeric_cases()
-    return {name: case for name, case in found.items() if expansions_of(coverage().operator_of(case.proto))}
+    return {name: case for name, case in found.items() if expansions_of(coverage().operator_of(case.proto)) and not expects_wrong(name)}
+
+
+def expects_wrong(name: str) -> bool:
+    """Whether the installed ONNX made the outputs of a node test with an operator that a later version mended."""
+    return any(
+        operator in wrong_operators() and fnmatch(name, pattern)
+        for operator, pattern in {"Attention": "test_attention_*_gqa*", "QLinearMatMul": "test_qlinearmatmul_*_int8_*"}.items()
+    )
 
 
 def test_a_quarter_of_the_node_tests(cases: dict[str, Any], evaluator: Evaluator) -> None:
