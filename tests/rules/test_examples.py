@@ -153,11 +153,13 @@ def test_planted_error_of_one_percent_is_caught(rule: Rule, example: Example, op
     ports = Interface.of(reference).changed(case.record.interface)
     prover = Prover(reference, evaluator, feeds)
     assert prover.prove_model(case.model, ports, rule.allowed, measure=rule.measure).passed
-    assert not prover.prove_model(spoilt(case.model), ports, rule.allowed, measure=rule.measure).passed
+    # A rule that the user has to ask for may allow more than 1 %; then twice what it allows is planted.
+    share = 0.01 if rule.safety == "safe" else max(0.01, 2 * rule.allowed)
+    assert not prover.prove_model(spoilt(case.model, share), ports, rule.allowed, measure=rule.measure).passed
 
 
-def spoilt(model: ir.Model) -> ir.Model:
-    """The model with its first output 1 % too large (integers: 1 too large; booleans: negated)."""
+def spoilt(model: ir.Model, share: float = 0.01) -> ir.Model:
+    """The model with its first output too large by a share of 1 % (integers: 1 too large; booleans: negated)."""
     copy = model.clone()
     output = copy.graph.outputs[0]
     name, dtype = output.name, output.dtype
@@ -165,7 +167,7 @@ def spoilt(model: ir.Model) -> ir.Model:
     kind = dtype.numpy().kind
     inputs = [output]
     if kind != "b":
-        wrong = np.array(1.01 if kind == "f" else 1, dtype=dtype.numpy())
+        wrong = np.array(1 + share if kind == "f" else 1, dtype=dtype.numpy())
         weight = ir.Value(name="planted_error", const_value=ir.tensor(wrong), type=ir.TensorType(dtype), shape=ir.Shape([]))
         copy.graph.register_initializer(weight)
         inputs.append(weight)
@@ -188,7 +190,11 @@ def test_every_rewriting_rule_has_a_cured_example() -> None:
 
 
 def test_bounds_are_small_enough_to_notice_one_percent() -> None:
-    assert all(rule.bound <= 1e-4 and rule.allowed < 0.01 for rule in all_rules())
+    for rule in all_rules():
+        # What the user has to ask for by its code may give up more.
+        assert (rule.bound <= 1e-4 and rule.allowed < 0.01 and rule.steps == 0) or (rule.safety == "unsafe" and rule.bound <= 0.1), (
+            rule.code
+        )
 
 
 def test_support_rules_cover_every_answer_that_is_a_problem() -> None:

@@ -13,6 +13,7 @@ from ..text import Text, say
 from . import native
 from .digest import file_sha256
 from .protofile import Weight, give_shapes, read_apart
+from .runtime_shapes import is_runtime_operator
 from .sparse import make_dense
 from .trust import all_protos, check_content, check_external_data, external_tensors
 from .walk import all_nodes, model_opset
@@ -176,7 +177,7 @@ def _run_checker(proto: onnx.ModelProto, path: Path, alone: bool) -> None:
             again.opset_import.extend(proto.opset_import)
         reason = native.check_model(again)
     if reason is not None and "No Op registered" in reason:
-        known = _without_extensions(proto if isinstance(checked, Path) else checked)
+        known = _without_foreigners(proto if isinstance(checked, Path) else checked)
         reason = reason if known is None else native.check_model(known)
     if reason is not None:
         raise ModelError(
@@ -190,24 +191,24 @@ def _run_checker(proto: onnx.ModelProto, path: Path, alone: bool) -> None:
         )
 
 
-def _without_extensions(proto: onnx.ModelProto) -> onnx.ModelProto | None:
-    """The model as the checker may see it where CANN's own operators stand in the standard's domain, as its converters write them.
+def _without_foreigners(proto: onnx.ModelProto) -> onnx.ModelProto | None:
+    """The model as the checker may see it where operators of CANN or of ONNX Runtime stand in the standard's domain, as their tools write them.
 
-    None if there are none. Source of their names: the operators that ATC's ONNX parser registers.
+    None if there are none. Source of CANN's names: the operators that ATC's ONNX parser registers.
     """
     from ..targets.survey import is_extension
 
-    def own(node: onnx.NodeProto) -> bool:
-        return node.domain in ("", "ai.onnx") and is_extension(node.op_type)
+    def foreign(node: onnx.NodeProto) -> bool:
+        return (node.domain in ("", "ai.onnx") and is_extension(node.op_type)) or is_runtime_operator(node, proto)
 
-    if not any(own(node) for node in all_protos(proto)):
+    if not any(foreign(node) for node in all_protos(proto)):
         return None
     copy = onnx.ModelProto()
     copy.CopyFrom(proto)
     for node in all_protos(copy):
-        if own(node):
-            node.domain = "cann"
-    copy.opset_import.add(domain="cann", version=1)
+        if foreign(node):
+            node.domain = "foreign"
+    copy.opset_import.add(domain="foreign", version=1)
     return copy
 
 

@@ -11,6 +11,7 @@ import onnx_ir as ir
 
 from . import native
 from .evaluate import ChildFailure
+from .runtime_shapes import stand_in
 
 Array = npt.NDArray[np.generic]
 
@@ -74,6 +75,7 @@ def _inferred(model: ir.Model) -> onnx.GraphProto:
             graph.initializer.append(weight)
         elif weight.name not in named:
             graph.input.append(onnx.helper.make_tensor_value_info(weight.name, weight.data_type, list(weight.dims)))
+    stand_in(proto)
     return native.infer_shapes(proto).graph
 
 

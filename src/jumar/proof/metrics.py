@@ -42,6 +42,8 @@ class Comparison:
     max_scaled: float = 0.0
     unit: float = 0.0
     """What rounding alone may change in a tensor of this dtype, where that is more than bounds allow: see :data:`UNITS`."""
+    integers: bool = False
+    """Whether these are integers that differ."""
 
     def within(self, bound: float) -> bool:
         return self.reason is None and self.max_rel <= bound
@@ -93,7 +95,8 @@ def _compare_integers(found: Any, reference: Any) -> Comparison:
     difference = np.abs(found.astype(np.float64) - reference.astype(np.float64))
     count = int(np.count_nonzero(found != reference))
     reason = say("{count} of {size} integers differ", "{size} 个整数中有 {count} 个不同", count=count, size=found.size)
-    return Comparison(float(difference.max()), 1.0, _cosine(found.astype(np.float64), reference.astype(np.float64)), reason, 1.0)
+    cosine = _cosine(found.astype(np.float64), reference.astype(np.float64))
+    return Comparison(float(difference.max()), 1.0, cosine, reason, 1.0, integers=found.dtype.kind != "b")
 
 
 def _compare_floats(found: Any, reference: Any, cosine: bool) -> Comparison:
@@ -156,13 +159,19 @@ def compare_all(found: Mapping[str, Any], reference: Mapping[str, Any]) -> dict[
     }
 
 
-def proof_of(comparisons: Iterable[Comparison], cases: int, bound: float, measure: Measure = "max_rel") -> Proof:
+def proof_of(comparisons: Iterable[Comparison], cases: int, bound: float, measure: Measure = "max_rel", steps: int = 0) -> Proof:
     """Judge comparisons by a bound on the measure. Nothing compared proves nothing.
+
+    ``steps``: by how much integers may differ; it is more than 0 only for rewrites that the user has to ask for.
 
     A bound of 0 means equal in every element. Any other is widened to :data:`UNITS` for tensors of half precision and bfloat16; the proof
     states the bound of the tensor that came closest to its own.
     """
     items = list(comparisons)
+    if steps:
+        items = [
+            replace(item, reason=None, max_rel=0.0, max_scaled=0.0) if item.integers and item.max_abs <= steps else item for item in items
+        ]
     total = worst(items)
 
     def measured(item: Comparison) -> float:

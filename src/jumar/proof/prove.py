@@ -55,6 +55,7 @@ class Prover:
         measure: Measure = "max_rel",
         accept: bool = True,
         magnified: bool = False,
+        steps: int = 0,
     ) -> Proof:
         """Compare a candidate with the last accepted model on all cases; a passed proof makes the candidate the accepted one.
 
@@ -66,6 +67,7 @@ class Prover:
         Args:
             accept: False to try only.
             magnified: whether that is allowed: only where the changed pieces have been proven one by one.
+            steps: by how much integers may differ (rewrites that are not safe).
             constants: weights the rewrite computed. ONNX Runtime may choose another kernel for a weight than for a computed tensor
                 (prepacking), so an exact proof that fails is tried with them fed as tensors, as they were before.
         """
@@ -74,7 +76,7 @@ class Prover:
         except EvaluationError as error:
             return Proof(len(self.feeds.cases), 0.0, 1.0, 0.0, bound, False, error.found, 1.0, measure)
         pairs = _pairs(found, self._accepted)
-        proof = proof_of(pairs, len(self.feeds.cases), bound, measure)
+        proof = proof_of(pairs, len(self.feeds.cases), bound, measure, steps)
         if not proof.passed and magnified and measure == "max_scaled" and proof.max_scaled < 1.0:
             proof = proof_of(pairs, len(self.feeds.cases), max(bound, *self.noise().values()), measure)
         if not proof.passed and bound == 0.0:
@@ -177,9 +179,15 @@ class Prover:
         return proof_of(comparisons, len(self.feeds.cases), bound, measure) if comparisons else None
 
     def prove_piece(
-        self, before: ir.Model, after: ir.Model, captured: Sequence[Mapping[str, Any]], bound: float, measure: Measure = "max_rel"
+        self,
+        before: ir.Model,
+        after: ir.Model,
+        captured: Sequence[Mapping[str, Any]],
+        bound: float,
+        measure: Measure = "max_rel",
+        steps: int = 0,
     ) -> Proof:
-        """Compare two small models with the same inputs and outputs on captured tensors."""
+        """Compare two small models with the same inputs and outputs on captured tensors. ``steps``: see :meth:`prove_model`."""
         names = [value.name or "" for value in before.graph.inputs]
         pairs = []
         try:
@@ -190,7 +198,7 @@ class Prover:
                     pairs += [compare(found.get(name), value) for name, value in expected.items()]
         except EvaluationError as error:
             return Proof(len(captured), 0.0, 1.0, 0.0, bound, False, error.found, 1.0, measure)
-        return proof_of(pairs, len(captured), bound, measure)
+        return proof_of(pairs, len(captured), bound, measure, steps)
 
 
 def _pairs(found: Sequence[Mapping[str, Any]], reference: Sequence[Mapping[str, Any]]) -> list[Any]:

@@ -176,6 +176,8 @@ class Rule(ABC):
     bound: ClassVar[float] = 0.0
     """Allowed ``measure`` of a rewrite; 0 = equal in every element."""
     measure: ClassVar[Measure] = "max_rel"
+    steps: ClassVar[int] = 0
+    """By how much integers may differ: more than 0 only where ``safety`` is unsafe, since integers are otherwise equal."""
     resolution: ClassVar[float] = 0.0
     """What the model as given rounds to where the rewrite no longer rounds: outputs cannot be held closer to it than that."""
     DOC_EN: ClassVar[str]

@@ -10,13 +10,13 @@ import onnx_ir as ir
 
 from ..case import Finding, Measure, Severity
 from ..graph import Builder, used_names
-from ..graph.expansions import Expansion, expansions_of, load_expansions, miniature
+from ..graph.expansions import RUNTIME_OPERATORS, Expansion, expansions_of, load_expansions, miniature
 from ..graph.opset.schemas import find_schema
 from ..graph.opset.step import Step, Unconvertible
 from ..graph.ranges import is_integer
 from ..targets import SEVERITY_ORDER, TAKEN, Status, Support
 from ..text import Text, say
-from .base import Context, NodeRule, Refused, operator_name
+from .base import Context, NodeRule, Refused, Safety, operator_name
 
 _DEPTH = 5
 """How often what an expansion makes is expanded again."""
@@ -109,7 +109,7 @@ def expand_node(model: ir.Model, node: ir.Node, ctx: Context, rule: str, expansi
     schema = find_schema(node.op_type, version) if node.domain in ("", "ai.onnx") else None
     if schema is not None:
         step.source = schema
-    elif node.domain in ("", "ai.onnx"):
+    elif node.domain in ("", "ai.onnx") and node.op_type not in RUNTIME_OPERATORS:
         raise Unconvertible(node, say("it is not an operator of opset {version}", "它不是 opset {version} 的算子", version=version))
     try:
         expansion(step)
@@ -167,7 +167,7 @@ class ExpansionRule(NodeRule):
     """
 
     covers_support = True
-    safety = "safe"
+    safety: ClassVar[Safety] = "safe"
     phase = 70
     bound = 1e-5
     measure: ClassVar[Measure] = "max_scaled"

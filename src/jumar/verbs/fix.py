@@ -326,7 +326,9 @@ class _Run:
                     return pieces
                 magnified = pieces is not None
             constants = made.change.constants
-            return prover.prove_model(made.model, interface, rule.allowed, constants, rule.measure, accept=final, magnified=magnified)
+            return prover.prove_model(
+                made.model, interface, rule.allowed, constants, rule.measure, accept=final, magnified=magnified, steps=rule.steps
+            )
         except UsageError as error:  # the inputs hold values the narrowed interface does not: rolled back like any failed proof
             return Proof(len(prover.feeds.cases), 0.0, 1.0, 0.0, rule.bound, False, error.found, 1.0, rule.measure)
 
@@ -441,7 +443,7 @@ class _Run:
         after = copy_model(before)
         twin = next(item for item in after.graph if item.op_type == node.op_type and item.outputs[0].name == node.outputs[0].name)
         _rewrite(rule, twin, self._context(after, unsafe=unsafe, whole=whole))
-        return prover.prove_piece(before, after, captured, rule.bound, rule.measure)
+        return prover.prove_piece(before, after, captured, rule.bound, rule.measure, rule.steps)
 
 
 def _rewrite(rule: NodeRule, node: ir.Node, context: Context) -> None:

@@ -11,9 +11,18 @@ import importlib
 import pkgutil
 from functools import cache
 
-from .base import Expansion, expands, expansions_of, miniature, schema_functions
+from .base import RUNTIME_OPERATORS, Expansion, expands, expansions_of, miniature, operators_of, schema_functions
 
-__all__ = ["Expansion", "expands", "expansions_of", "load_expansions", "miniature", "schema_functions"]
+__all__ = [
+    "RUNTIME_OPERATORS",
+    "Expansion",
+    "expands",
+    "expansions_of",
+    "load_expansions",
+    "miniature",
+    "operators_of",
+    "schema_functions",
+]
 
 
 @cache

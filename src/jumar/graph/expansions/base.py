@@ -17,6 +17,8 @@ Expansion = Callable[[Step], None]
 """Puts other nodes in the place of the step's node, or raises :class:`~jumar.graph.opset.step.Unconvertible`."""
 
 _EXPANSIONS: dict[str, list[Expansion]] = {}
+RUNTIME_OPERATORS = frozenset(("LayerNormalization", "SimplifiedLayerNormalization"))
+"""Operators that ONNX Runtime registers in the standard's domain at opsets where the standard has none of that name."""
 
 
 def expands(*operators: str) -> Callable[[Expansion], Expansion]:
@@ -34,6 +36,11 @@ def expansions_of(operator: str) -> tuple[Expansion, ...]:
     """What is registered for an operator, in the order in which it is tried; the function body of its ONNX schema comes last."""
     own = tuple(_EXPANSIONS.get(operator, ()))
     return (*own, by_schema) if operator in schema_functions() else own
+
+
+def operators_of(domain: str) -> frozenset[str]:
+    """Operators of a domain other than the standard's that have an expansion, as ``domain::Operator``."""
+    return frozenset(name for name in _EXPANSIONS if name.startswith(f"{domain}::"))
 
 
 @cache

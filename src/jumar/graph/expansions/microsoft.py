@@ -10,13 +10,14 @@ import onnx_ir as ir
 from ...text import say
 from ..opset.lower.common import reduce
 from ..opset.step import Step
+from ..shapes import known_shape
 from .base import expands
-from .common import attributes_of, reshape
+from .common import attributes_of
 
 DOMAIN = "com.microsoft::"
 
 
-def _needs(step: Step, **expected: object) -> None:
+def needs(step: Step, **expected: object) -> None:
     """Refuse options that are not written out here.
 
     Raises:
@@ -27,14 +28,14 @@ def _needs(step: Step, **expected: object) -> None:
             step.refuse(say("{name} is {value}", "{name} 为 {value}", name=name, value=step.attr(name)))
 
 
-def _only(step: Step, *indices: int) -> None:
+def only(step: Step, *indices: int) -> None:
     """Refuse inputs that are not written out here."""
     for index in range(len(step.node.inputs)):
         if index not in indices and step.input(index) is not None:
             step.refuse(say("input {index} is given", "给出了第 {index} 个输入", index=index))
 
 
-def gelu(step: Step, data: ir.Value) -> ir.Value:
+def gelu_of(step: Step, data: ir.Value) -> ir.Value:
     """x * (1 + erf(x / sqrt 2)) / 2."""
     spread = step.op("Erf", step.op("Mul", data, step.like(math.sqrt(0.5))))
     return step.op("Mul", step.op("Mul", data, step.like(0.5)), step.op("Add", spread, step.like(1)))
@@ -52,7 +53,7 @@ def gelu_family(step: Step) -> None:
     """With its bias added first."""
     data, bias = step.needed(0), step.input(1)
     data = data if bias is None else step.op("Add", data, bias)
-    step.finish(_fast_gelu(step, data) if step.node.op_type == "FastGelu" else gelu(step, data))
+    step.finish(_fast_gelu(step, data) if step.node.op_type == "FastGelu" else gelu_of(step, data))
 
 
 @expands(DOMAIN + "QuickGelu")
@@ -63,10 +64,9 @@ def quick_gelu(step: Step) -> None:
     step.finish(step.op("Mul", data, step.op("Sigmoid", step.op("Mul", data, step.like(alpha)))))
 
 
-@expands(DOMAIN + "FusedMatMul", DOMAIN + "TransposeMatMul")
-def fused_matmul(step: Step) -> None:
-    """Transposed operands and a factor."""
-    _needs(step, transBatchA=0, transBatchB=0)
+def _product(step: Step) -> ir.Value:
+    """Operands that may be transposed, and a factor."""
+    needs(step, transBatchA=0, transBatchB=0)
     operands = []
     for index, name in ((0, "transA"), (1, "transB")):
         value, rank = step.needed(index), step.rank(index)
@@ -74,7 +74,13 @@ def fused_matmul(step: Step) -> None:
             value = step.op("Transpose", value, perm=[*range(rank - 2), rank - 1, rank - 2])
         operands.append(value)
     product, alpha = step.op("MatMul", *operands), float(step.attr("alpha", 1.0))
-    step.finish(product if alpha == 1 else step.op("Mul", product, step.like(alpha)))
+    return product if alpha == 1 else step.op("Mul", product, step.like(alpha))
+
+
+@expands(DOMAIN + "FusedMatMul", DOMAIN + "TransposeMatMul")
+def fused_matmul(step: Step) -> None:
+    """Transposed operands and a factor."""
+    step.finish(_product(step))
 
 
 def _activated(step: Step, data: ir.Value) -> ir.Value:
@@ -91,6 +97,19 @@ def _activated(step: Step, data: ir.Value) -> ir.Value:
     if name != "Clip" or len(values) != 2 or step.version < 11:
         step.refuse(say("activation {name}", "激活函数 {name}", name=name))
     return step.op("Clip", data, step.like(values[0]), step.like(values[1]))
+
+
+@expands(DOMAIN + "FusedMatMulActivation")
+def fused_matmul_activation(step: Step) -> None:
+    """A FusedMatMul and an activation."""
+    step.finish(_activated(step, _product(step)))
+
+
+@expands(DOMAIN + "GemmFastGelu")
+def gemm_fast_gelu(step: Step) -> None:
+    """A product, its bias, and the Gelu that tanh approximates."""
+    product = step.op("MatMul", step.needed(0), step.needed(1))
+    step.finish(_fast_gelu(step, product if step.input(2) is None else step.op("Add", product, step.needed(2))))
 
 
 @expands(DOMAIN + "FusedConv")
@@ -112,15 +131,30 @@ def fused_gemm(step: Step) -> None:
     step.finish(_activated(step, step.op("Gemm", *inputs, **kept)))
 
 
-def _normalized(step: Step, data: ir.Value, scale: ir.Value, bias: ir.Value | None, simplified: bool) -> ir.Value:
-    """Over the last axis, with the node's epsilon."""
-    epsilon = float(step.attr("epsilon", 1e-5 if simplified else 1e-12))
+def normalized(step: Step, data: ir.Value, scale: ir.Value, bias: ir.Value | None, simplified: bool, axis: int = -1) -> ir.Value:
+    """Over the axes from ``axis`` on, with the node's epsilon. ``simplified``: divided by the root of the mean square, not centred."""
+    epsilon = float(step.attr("epsilon", 1e-5 if simplified or step.node.domain == "" else 1e-12))
     if not simplified and step.version >= 17:
-        return step.op("LayerNormalization", data, scale, *([] if bias is None else [bias]), axis=-1, epsilon=epsilon)
-    centred = data if simplified else step.op("Sub", data, reduce(step, "ReduceMean", data, [-1]))
-    spread = step.op("Sqrt", step.op("Add", reduce(step, "ReduceMean", step.op("Mul", centred, centred), [-1]), step.like(epsilon)))
+        return step.op("LayerNormalization", data, scale, *([] if bias is None else [bias]), axis=axis, epsilon=epsilon)
+    axes = [axis] if axis == -1 else list(range(axis, len(sizes_or_refuse(step, data))))
+    dtype = (scale.dtype or ir.DataType.FLOAT).numpy()
+    centred = data if simplified else step.op("Sub", data, reduce(step, "ReduceMean", data, axes))
+    square = reduce(step, "ReduceMean", step.op("Mul", centred, centred), axes)
+    spread = step.op("Sqrt", step.op("Add", square, step.const(epsilon, dtype, "epsilon")))
     result = step.op("Mul", step.op("Div", centred, spread), scale)
     return result if bias is None else step.op("Add", result, bias)
+
+
+def sizes_or_refuse(step: Step, data: ir.Value) -> tuple[int | str | None, ...]:
+    """The shape of a tensor, of which only the rank need be known.
+
+    Raises:
+        Unconvertible: it is not known.
+    """
+    shape = known_shape(data)
+    if shape is None:
+        step.refuse(say("the rank of `{name}` is not known", "`{name}` 的秩未知", name=data.name))
+    return shape
 
 
 @expands(DOMAIN + "SkipLayerNormalization", DOMAIN + "SkipSimplifiedLayerNormalization")
@@ -130,15 +164,26 @@ def skip_normalization(step: Step) -> None:
     bias_index = 3 if simplified else 4
     total, bias = step.op("Add", step.needed(0), step.needed(1)), step.input(bias_index)
     total = total if bias is None else step.op("Add", total, bias)
-    result = _normalized(step, total, step.needed(2), None if simplified else step.input(3), simplified)
+    result = normalized(step, total, step.needed(2), None if simplified else step.input(3), simplified)
     step.finish(result, None, None, total)
 
 
 @expands(DOMAIN + "SimplifiedLayerNormalization", "SimplifiedLayerNormalization")
 def simplified_normalization(step: Step) -> None:
-    """Divided by the root of the mean square."""
-    _needs(step, axis=-1)
-    step.finish(_normalized(step, step.needed(0), step.needed(1), None, True))
+    """Divided by the root of the mean square. ONNX Runtime's optimiser writes it into the standard's domain, too."""
+    rank = step.rank()
+    axis = int(step.attr("axis", -1)) % rank
+    step.finish(normalized(step, step.needed(0), step.needed(1), None, True, -1 if axis == rank - 1 else axis))
+
+
+@expands("LayerNormalization")
+def early_normalization(step: Step) -> None:
+    """LayerNormalization before opset 17, where the standard does not have it and ONNX Runtime does."""
+    if step.version >= 17:
+        step.refuse(say("the standard has it at this opset", "标准在该 opset 已有此算子"))
+    rank = step.rank()
+    axis = int(step.attr("axis", -1)) % rank
+    step.finish(normalized(step, step.needed(0), step.needed(1), step.input(2), False, -1 if axis == rank - 1 else axis))
 
 
 @expands(DOMAIN + "EmbedLayerNormalization")
@@ -158,152 +203,4 @@ def embeddings(step: Step) -> None:
     if mask is not None:
         counted = reduce(step, "ReduceSum", step.cast(mask, ir.DataType.INT32), [1], keepdims=0)
     scale = step.needed(5)
-    step.finish(_normalized_like(step, total, scale, step.input(6)), counted, total)
-
-
-def _normalized_like(step: Step, data: ir.Value, scale: ir.Value, bias: ir.Value | None) -> ir.Value:
-    epsilon = float(step.attr("epsilon", 1e-12))
-    if step.version >= 17:
-        return step.op("LayerNormalization", data, scale, *([] if bias is None else [bias]), axis=-1, epsilon=epsilon)
-    dtype = (scale.dtype or ir.DataType.FLOAT).numpy()
-    centred = step.op("Sub", data, reduce(step, "ReduceMean", data, [-1]))
-    square = reduce(step, "ReduceMean", step.op("Mul", centred, centred), [-1])
-    spread = step.op("Sqrt", step.op("Add", square, step.const(epsilon, dtype, "epsilon")))
-    result = step.op("Mul", step.op("Div", centred, spread), scale)
-    return result if bias is None else step.op("Add", result, bias)
-
-
-def _heads(step: Step, data: ir.Value, shape: tuple[int, int, int], heads: int) -> ir.Value:
-    """[batch, length, width] -> [batch, heads, length, width / heads]."""
-    batch, length, width = shape
-    return step.op("Transpose", reshape(step, data, [batch, length, heads, width // heads]), perm=[0, 2, 1, 3])
-
-
-def _attend(step: Step, parts: tuple[ir.Value, ir.Value, ir.Value], size: int, bias: ir.Value | None, lengths: tuple[int, int]) -> ir.Value:
-    """softmax(q k' * scale + bias) v on [batch, heads, length, size]."""
-    query, key, value = parts
-    scale = float(step.attr("scale", 0.0)) or 1 / math.sqrt(size)
-    scores = step.op("MatMul", step.op("Mul", query, step.like(scale)), step.op("Transpose", key, perm=[0, 1, 3, 2]))
-    if bias is not None:
-        scores = step.op("Add", scores, bias)
-    if step.attr("unidirectional", 0):
-        rows, columns = lengths
-        seen = np.tril(np.ones((rows, columns), bool), columns - rows)
-        # Finite in half precision, and far below every score.
-        scores = step.op("Where", step.const(seen, name="seen"), scores, step.like(-1e4))
-    return step.op("MatMul", step.op("Softmax", scores, axis=-1 if step.version >= 13 else 3), value)
-
-
-def _mask_bias(step: Step, mask: ir.Value, shape: tuple[int, int]) -> ir.Value:
-    """A mask of valid keys [batch, length] as a bias [batch, 1, 1, length]."""
-    rank = len(mask.shape or ())
-    if rank != 2 or tuple(mask.shape or ()) != shape:
-        step.refuse(say("a mask that is not [batch, keys]", "掩码不是 [batch, keys] 的形式"))
-    lost = float(step.attr("mask_filter_value", -10000.0))
-    valid = step.op(
-        "Greater", step.cast(reshape(step, mask, [shape[0], 1, 1, shape[1]]), ir.DataType.FLOAT), step.const(0.5, np.float32, "half")
-    )
-    return step.op("Where", valid, step.like(0), step.like(lost))
-
-
-@expands(DOMAIN + "Attention")
-def attention(step: Step) -> None:
-    """One product for queries, keys and values, heads apart, scores, and heads together again."""
-    _needs(step, do_rotary=0, past_present_share_buffer=0)
-    _only(step, 0, 1, 2, 3, 5)
-    if step.attr("qkv_hidden_sizes") is not None:
-        step.refuse(say("queries, keys and values of different sizes", "查询、键、值的大小不同"))
-    batch, length, _ = step.static(0)
-    heads, width = int(step.attr("num_heads")), step.static(1)[1] // 3
-    product = step.op("MatMul", step.needed(0), step.needed(1))
-    product = product if step.input(2) is None else step.op("Add", product, step.needed(2))
-    parts = []
-    for place in range(3):
-        bounds = (step.ints([place * width], "start"), step.ints([(place + 1) * width], "end"), step.ints([2], "axis"))
-        parts.append(_heads(step, step.op("Slice", product, *bounds), (batch, length, width), heads))
-    bias = None if step.input(3) is None else _mask_bias(step, step.needed(3), (batch, length))
-    extra = step.input(5)
-    bias = extra if bias is None else bias if extra is None else step.op("Add", bias, extra)
-    result = _attend(step, (parts[0], parts[1], parts[2]), width // heads, bias, (length, length))
-    step.finish(reshape(step, step.op("Transpose", result, perm=[0, 2, 1, 3]), [batch, length, width]))
-
-
-@expands(DOMAIN + "MultiHeadAttention")
-def multi_head_attention(step: Step) -> None:
-    """Heads apart, scores, and heads together again."""
-    _only(step, 0, 1, 2, 3, 4, 5)
-    if any(len(step.static(index)) != 3 for index in (0, 1, 2)):
-        step.refuse(say("queries, keys and values that are packed or split already", "查询、键、值已打包或已分头"))
-    heads = int(step.attr("num_heads"))
-    shapes = [step.static(index) for index in (0, 1, 2)]
-    parts, bias = [step.needed(index) for index in (0, 1, 2)], step.input(3)
-    if bias is not None:
-        start = 0
-        for place, shape in enumerate(shapes):
-            bounds = (step.ints([start], "start"), step.ints([start + shape[2]], "end"), step.ints([0], "axis"))
-            parts[place] = step.op("Add", parts[place], step.op("Slice", bias, *bounds))
-            start += shape[2]
-    apart = [_heads(step, part, (shape[0], shape[1], shape[2]), heads) for part, shape in zip(parts, shapes, strict=True)]
-    mask = None if step.input(4) is None else _mask_bias(step, step.needed(4), (shapes[1][0], shapes[1][1]))
-    extra = step.input(5)
-    mask = extra if mask is None else mask if extra is None else step.op("Add", mask, extra)
-    result = _attend(step, (apart[0], apart[1], apart[2]), shapes[0][2] // heads, mask, (shapes[0][1], shapes[1][1]))
-    step.finish(reshape(step, step.op("Transpose", result, perm=[0, 2, 1, 3]), [shapes[0][0], shapes[0][1], shapes[2][2]]))
-
-
-@expands(DOMAIN + "QLinearAdd", DOMAIN + "QLinearMul")
-def quantised_pair(step: Step) -> None:
-    """The operands dequantised, added or multiplied, and quantised again."""
-    operands = [_float(step, 0, 1, 2), _float(step, 3, 4, 5)]
-    result = step.op("Add" if step.node.op_type == "QLinearAdd" else "Mul", *operands)
-    step.finish(_back(step, result, 6, 7))
-
-
-@expands(DOMAIN + "QLinearSigmoid", DOMAIN + "QLinearLeakyRelu")
-def quantised_activation(step: Step) -> None:
-    """The operand dequantised, the function, and quantised again."""
-    data = _float(step, 0, 1, 2)
-    if step.node.op_type == "QLinearSigmoid":
-        data = step.op("Sigmoid", data)
-    else:
-        data = step.op("LeakyRelu", data, alpha=float(step.attr("alpha", 0.01)))
-    step.finish(_back(step, data, 3, 4))
-
-
-def _float(step: Step, data: int, scale: int, zero: int) -> ir.Value:
-    point = step.input(zero)
-    return step.op("DequantizeLinear", step.needed(data), step.needed(scale), *([] if point is None else [point]))
-
-
-def _back(step: Step, data: ir.Value, scale: int, zero: int) -> ir.Value:
-    point = step.input(zero)
-    kind = step.dtype()
-    if point is None:
-        point = step.const(0, kind.numpy(), "zero")
-    return step.op("QuantizeLinear", data, step.needed(scale), point)
-
-
-@expands(DOMAIN + "MatMulIntegerToFloat")
-def matmul_integer_to_float(step: Step) -> None:
-    """A MatMulInteger and its scale."""
-    zeros = [step.input(4), step.input(5)]
-    inputs = [step.needed(0), step.needed(1), *zeros]
-    while inputs and inputs[-1] is None:
-        inputs.pop()
-    total = step.cast(step.op("MatMulInteger", *inputs), ir.DataType.FLOAT)
-    result = step.op("Mul", total, step.op("Mul", step.needed(2), step.needed(3)))
-    bias = step.input(6)
-    step.finish(result if bias is None else step.op("Add", result, bias))
-
-
-@expands(DOMAIN + "DynamicQuantizeMatMul")
-def dynamic_quantize_matmul(step: Step) -> None:
-    """The operand quantised by its own range, a product of integers, and its scale."""
-    step.op("DynamicQuantizeLinear", step.needed(0), outputs=3)
-    data, scale, zero = step.made[-1].outputs
-    weight_zero = step.input(3)
-    inputs = [data, step.needed(1), zero, *([] if weight_zero is None else [weight_zero])]
-    total = step.cast(step.op("MatMulInteger", *inputs), ir.DataType.FLOAT)
-    result = step.op("Mul", total, step.op("Mul", scale, step.needed(2)))
-    bias = step.input(4)
-    step.finish(result if bias is None else step.op("Add", result, bias))
+    step.finish(normalized(step, total, scale, step.input(6), False), counted, total)

@@ -8,11 +8,11 @@ import numpy as np
 import onnx_ir as ir
 
 from ...text import say
-from ..opset.lower.common import reduce, unsqueeze
+from ..opset.lower.common import half_to_even, reduce, unsqueeze
 from ..opset.lower.quantized import LIMITS, dequantized, quantized
 from ..opset.step import Array, Step
 from .base import expands
-from .common import attributes_of, normal_axis
+from .common import attributes_of
 
 FLOAT = ir.DataType.FLOAT
 EXACT = 1 << 24
@@ -35,28 +35,34 @@ def quantize(step: Step) -> None:
     wanted = zero.dtype if zero is not None else ir.DataType(step.attr("output_dtype", 0) or int(ir.DataType.UINT8))
     if wanted is None or wanted not in LIMITS:
         step.refuse(say("it does not quantise to integers of 8 or 16 bits", "它不是量化为 8 位或 16 位整数"))
-    quantized(step, wanted, int(step.attr("precision", 0)))
+    # ONNX Runtime divides in float32 also where scale and data are half.
+    quantized(step, wanted, int(step.attr("precision", 0)) or int(FLOAT))
 
 
 @expands("DynamicQuantizeLinear")
 def dynamic_quantize(step: Step) -> None:
     """The range of the tensor, widened to hold 0, spread over 0 to 255."""
+    step.finish(*dynamically_quantised(step))
+
+
+def dynamically_quantised(step: Step) -> tuple[ir.Value, ir.Value, ir.Value]:
+    """What a DynamicQuantizeLinear of the first input gives: integers, scale and zero point."""
     data, axes, zero = step.needed(0), list(range(step.rank())), step.like(0)
     low = step.op("Min", reduce(step, "ReduceMin", data, axes, keepdims=0), zero)
     high = step.op("Max", reduce(step, "ReduceMax", data, axes, keepdims=0), zero)
     scale = step.op("Div", step.op("Sub", high, low), step.like(255))
-    first = step.op("Round", step.op("Div", step.op("Sub", zero, low), scale))
+    first = half_to_even(step, step.op("Div", step.op("Sub", zero, low), scale))
     point = step.cast(step.op("Min", step.op("Max", first, zero), step.like(255)), ir.DataType.UINT8)
-    step.finish(step.op("QuantizeLinear", data, scale, point), scale, point)
+    return step.op("QuantizeLinear", data, scale, point), scale, point
 
 
-def _centred(step: Step, index: int, zero: int, axis: int | None = None, rank: int = 0) -> ir.Value:
+def centred(step: Step, index: int, zero: int, axis: int | None = None, rank: int = 0) -> ir.Value:
     """An operand less its zero point, in float32. ``axis``: along which zero points of an axis lie."""
     data, point = step.cast(step.needed(index), FLOAT), step.input(zero)
-    return data if point is None else step.op("Sub", data, step.cast(_spread(step, point, axis, rank), FLOAT))
+    return data if point is None else step.op("Sub", data, step.cast(spread(step, point, axis, rank), FLOAT))
 
 
-def _spread(step: Step, value: ir.Value, axis: int | None, rank: int) -> ir.Value:
+def spread(step: Step, value: ir.Value, axis: int | None, rank: int) -> ir.Value:
     shape = value.shape
     if shape is None:
         step.refuse(say("the rank of a scale or zero point is not known", "缩放或零点的秩未知"))
@@ -67,23 +73,26 @@ def _spread(step: Step, value: ir.Value, axis: int | None, rank: int) -> ir.Valu
     return unsqueeze(step, value, [place for place in range(rank) if place != axis])
 
 
-def _largest(step: Step, index: int) -> int:
-    """The largest magnitude of an 8-bit operand less any zero point."""
-    return (
-        255
-        if step.dtype(index) in (ir.DataType.INT8, ir.DataType.UINT8)
-        else step.refuse(say("operands of more than 8 bits", "操作数超过 8 位"))
-    )
+def largest_product(step: Step, *indices: int) -> int:
+    """The largest product of 8-bit operands less any zero point.
+
+    Raises:
+        Unconvertible: one has more bits.
+    """
+    for index in indices:
+        if step.dtype(index) not in (ir.DataType.INT8, ir.DataType.UINT8):
+            step.refuse(say("operands of more than 8 bits", "操作数超过 8 位"))
+    largest: int = 255 ** len(indices)
+    return largest
 
 
-def _product(step: Step, left: ir.Value, right: ir.Value, inner: int, largest: int) -> ir.Value:
+def integer_product(step: Step, left: ir.Value, right: ir.Value, inner: int, largest: int, ranks: tuple[int, int]) -> ir.Value:
     """A MatMul of integers held in floats, as floats where every sum is exact, otherwise in parts that are added as int32."""
     each = max(EXACT // largest, 1)
     if inner <= each:
         return step.op("MatMul", left, right)
     if math.ceil(inner / each) > _CHUNKS or inner * largest > np.iinfo(np.int32).max:
         step.refuse(say("sums of {count} products", "{count} 个乘积之和", count=inner))
-    ranks = [len(value.shape or ()) for value in (left, right)]
     total: ir.Value | None = None
     for start in range(0, inner, each):
         bounds = (step.ints([start], "start"), step.ints([min(start + each, inner)], "end"))
@@ -102,9 +111,9 @@ def _product(step: Step, left: ir.Value, right: ir.Value, inner: int, largest: i
 def matmul_integer(step: Step) -> None:
     """In float32, whose sums are exact up to 2^24, and as int32 beyond."""
     rank = step.rank(0)
-    left = _centred(step, 0, 2, rank - 2 if rank > 1 else None, rank)
-    right = _centred(step, 1, 3, step.rank(1) - 1, step.rank(1))
-    total = _product(step, left, right, step.dim(-1, 0), _largest(step, 0) * _largest(step, 1))
+    left = centred(step, 0, 2, rank - 2 if rank > 1 else None, rank)
+    right = centred(step, 1, 3, step.rank(1) - 1, step.rank(1))
+    total = integer_product(step, left, right, step.dim(-1, 0), largest_product(step, 0, 1), (step.rank(0), step.rank(1)))
     step.finish(step.cast(total, ir.DataType.INT32))
 
 
@@ -119,7 +128,7 @@ def _bound(weight: Array | None, zero: Array | None, inner: int, axis: int) -> i
     return int(np.abs(centred).sum(axis=tuple(range(1, weight.ndim))).max(initial=0)) * 255
 
 
-def _convolved(step: Step, weight_index: int, zeros: tuple[int, int]) -> ir.Value:
+def _convolved(step: Step, weight_index: int, zeros: tuple[int, int], last: bool = False) -> ir.Value:
     """A convolution of integers held in floats, all of whose sums are exact.
 
     Raises:
@@ -139,8 +148,9 @@ def _convolved(step: Step, weight_index: int, zeros: tuple[int, int]) -> ir.Valu
                 exact=EXACT,
             )
         )
-    data = _centred(step, 0, zeros[0])
-    kernel = _centred(step, weight_index, zeros[1], 0, len(shape))
+    data = centred(step, 0, zeros[0])
+    data = step.op("Transpose", data, perm=[0, len(shape) - 1, *range(1, len(shape) - 1)]) if last else data
+    kernel = centred(step, weight_index, zeros[1], 0, len(shape))
     names = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
     return step.op("Conv", data, kernel, **attributes_of(step, names))
 
@@ -151,39 +161,50 @@ def conv_integer(step: Step) -> None:
     step.finish(step.cast(_convolved(step, 1, (2, 3)), ir.DataType.INT32))
 
 
-def _requantised(step: Step, total: ir.Value, scales: tuple[ir.Value, ir.Value, ir.Value], zero: ir.Value) -> ir.Value:
-    """round(total * (one * other / out)) + zero, clipped to the type of the zero point."""
-    one, other, out = (step.cast(item, FLOAT) for item in scales)
-    factor = step.op("Div", step.op("Mul", one, other), out)
-    moved = step.op("Add", step.op("Round", step.op("Mul", step.cast(total, FLOAT), factor)), step.cast(zero, FLOAT))
-    low, high = (step.const(limit, np.float32, "limit") for limit in LIMITS[zero.dtype or ir.DataType.UINT8])
-    return step.cast(step.op("Min", step.op("Max", moved, low), high), zero.dtype or ir.DataType.UINT8)
+def requantised(step: Step, total: ir.Value, factor: ir.Value, zero: ir.Value) -> ir.Value:
+    """round(total * factor) + zero, clipped to the type of the zero point; one rounding of the product in float32, as ONNX Runtime has it."""
+    dtype = zero.dtype or ir.DataType.UINT8
+    if dtype not in LIMITS:
+        step.refuse(say("it does not quantise to integers of 8 or 16 bits", "它不是量化为 8 位或 16 位整数"))
+    moved = step.op("Add", half_to_even(step, step.op("Mul", step.cast(total, FLOAT), factor)), step.cast(zero, FLOAT))
+    low, high = (step.const(limit, np.float32, "limit") for limit in LIMITS[dtype])
+    return step.cast(step.op("Min", step.op("Max", moved, low), high), dtype)
+
+
+def _factor(step: Step, one: ir.Value, other: ir.Value, out: ir.Value) -> ir.Value:
+    """one * other / out, in float32."""
+    scales = [step.cast(item, FLOAT) for item in (one, other, out)]
+    return step.op("Div", step.op("Mul", scales[0], scales[1]), scales[2])
 
 
 @expands("QLinearMatMul")
 def qlinear_matmul(step: Step) -> None:
     """A product of integers in float32, and one rounding at the end."""
     ranks = (step.rank(0), step.rank(3))
-    left = _centred(step, 0, 2, ranks[0] - 2, ranks[0])
-    right = _centred(step, 3, 5, ranks[1] - 1, ranks[1])
-    total = _product(step, left, right, step.dim(-1, 0), _largest(step, 0) * _largest(step, 3))
-    scales = (
-        _spread(step, step.needed(1), ranks[0] - 2, ranks[0]),
-        _spread(step, step.needed(4), ranks[1] - 1, ranks[1]),
-        _spread(step, step.needed(6), ranks[0] - 2, ranks[0]),
+    left = centred(step, 0, 2, ranks[0] - 2, ranks[0])
+    right = centred(step, 3, 5, ranks[1] - 1, ranks[1])
+    total = integer_product(step, left, right, step.dim(-1, 0), largest_product(step, 0, 3), ranks)
+    factor = _factor(
+        step,
+        spread(step, step.needed(1), ranks[0] - 2, ranks[0]),
+        spread(step, step.needed(4), ranks[1] - 1, ranks[1]),
+        spread(step, step.needed(6), ranks[0] - 2, ranks[0]),
     )
-    step.finish(_requantised(step, total, scales, _spread(step, step.needed(7), ranks[0] - 2, ranks[0])))
+    step.finish(requantised(step, total, factor, spread(step, step.needed(7), ranks[0] - 2, ranks[0])))
 
 
 @expands("QLinearConv")
 def qlinear_conv(step: Step) -> None:
     """A convolution of integers in float32, the bias added to its exact sums, and one rounding at the end."""
-    total, rank = _convolved(step, 3, (2, 5)), step.rank(0)
+    unpacked_convolution(step, False)
+
+
+def unpacked_convolution(step: Step, last: bool) -> None:
+    """A QLinearConv. ``last``: the channels of its data lie last; those of its weight never do."""
+    total, rank = _convolved(step, 3, (2, 5), last), step.rank(0)
     bias = step.input(8)
     if bias is not None:
-        total = step.op("Add", total, step.cast(_spread(step, bias, 1, rank), FLOAT))
-    axis = normal_axis(step, 1, rank)
-    scales = (step.needed(1), _spread(step, step.needed(4), axis, rank), step.needed(6))
-    step.finish(
-        _requantised(step, total, (_spread(step, scales[0], None, 0), scales[1], _spread(step, scales[2], None, 0)), step.needed(7))
-    )
+        total = step.op("Add", total, step.cast(spread(step, bias, 1, rank), FLOAT))
+    scales = [spread(step, step.needed(index), 1 if index == 4 else None, rank) for index in (1, 4, 6)]
+    result = requantised(step, total, _factor(step, scales[0], scales[1], scales[2]), spread(step, step.needed(7), None, 0))
+    step.finish(step.op("Transpose", result, perm=[0, *range(2, rank), 1]) if last else result)

@@ -76,6 +76,27 @@ def squeeze(step: Step, data: ir.Value, axes: Sequence[int]) -> ir.Value:
     return step.op("Squeeze", data, axes=list(axes))
 
 
+def half_to_even(step: Step, data: ir.Value) -> ir.Value:
+    """A tensor of floats rounded, halves to the even neighbour.
+
+    Before opset 11 there is no Round: the fraction decides, and where it is a half, whether the floor is odd. A zero keeps the sign of what
+    it was.
+    """
+    if step.version >= 11:
+        return step.op("Round", data)
+    dtype = data.dtype or ir.DataType.FLOAT
+    half, two, zero = (step.const(number, dtype.numpy(), name) for number, name in ((0.5, "half"), (2, "two"), (0, "zero")))
+    length = step.op("Abs", data)
+    floor = step.op("Floor", length)
+    fraction = step.op("Sub", length, floor)
+    odd = step.op("Greater", step.op("Sub", floor, step.op("Mul", step.op("Floor", step.op("Div", floor, two)), two)), half)
+    tie = step.op("And", step.op("Not", step.op("Less", fraction, half)), odd)
+    up = step.op("Cast", step.op("Or", step.op("Greater", fraction, half), tie), to=int(dtype))
+    rounded = step.op("Add", floor, up)
+    signed = step.op("Where", step.op("Less", data, zero), step.op("Neg", rounded), rounded)
+    return step.op("Where", step.op("Greater", length, half), signed, step.op("Mul", data, zero))
+
+
 def section(step: Step, data: ir.Value, axis: int, start: int, end: int) -> ir.Value:
     """The places from ``start`` up to ``end`` of one axis, counted from the front."""
     if step.version >= 10:

@@ -7,7 +7,7 @@ import onnx_ir as ir
 
 from ....text import say
 from ..step import Step, lowers
-from .common import is_float
+from .common import half_to_even, is_float
 
 
 @lowers(12, "GreaterOrEqual", "LessOrEqual")
@@ -220,18 +220,7 @@ def _mod_by_division(step: Step) -> bool:
 
 @lowers(11, "Round")
 def _round(step: Step) -> bool:
-    """Half to even: the fraction decides, and where it is a half, whether the floor is odd. A zero keeps the sign of what it was."""
-    data = step.needed(0)
-    half, two, zero = step.like(0.5), step.like(2), step.like(0)
-    length = step.op("Abs", data)
-    floor = step.op("Floor", length)
-    fraction = step.op("Sub", length, floor)
-    odd = step.op("Greater", step.op("Sub", floor, step.op("Mul", step.op("Floor", step.op("Div", floor, two)), two)), half)
-    tie = step.op("And", step.op("Not", step.op("Less", fraction, half)), odd)
-    up = step.op("Cast", step.op("Or", step.op("Greater", fraction, half), tie), to=int(step.dtype()))
-    rounded = step.op("Add", floor, up)
-    signed = step.op("Where", step.op("Less", data, zero), step.op("Neg", rounded), rounded)
-    step.finish(step.op("Where", step.op("Greater", length, half), signed, step.op("Mul", data, zero)))
+    step.finish(half_to_even(step, step.needed(0)))
     return True
 
 

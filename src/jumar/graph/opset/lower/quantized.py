@@ -8,7 +8,7 @@ import onnx_ir as ir
 from ....text import say
 from ...shapes import static_shape
 from ..step import Step, lowers
-from .common import is_float, unsqueeze
+from .common import half_to_even, is_float, unsqueeze
 
 FLOAT = ir.DataType.FLOAT
 
@@ -123,7 +123,7 @@ def quantized(step: Step, wanted: ir.DataType, precision: int) -> None:
     """clip(round(x / scale) + zero) to the limits of the type; ``precision`` is the type of the division (0: that of x)."""
     scale, zero = _parameters(step)
     kind = ir.DataType(precision) if precision else step.dtype()
-    scaled = step.op("Round", step.op("Div", step.cast(step.needed(0), kind), step.cast(scale, kind)))
+    scaled = half_to_even(step, step.op("Div", step.cast(step.needed(0), kind), step.cast(scale, kind)))
     moved = step.cast(scaled, FLOAT)
     if zero is not None:
         moved = step.op("Add", moved, step.cast(zero, FLOAT))
