@@ -303,7 +303,7 @@ def dynamic_lstm(step: Step) -> None:
     """Refused: it quantises its input and its state by their own range at every step, and what it rounds decides what comes next."""
     step.refuse(
         say(
-            "it rounds its state to 8 bits by its own range at every step, which no float form repeats; export the float model",
-            "它在每一步按自身范围将状态舍入为 8 位，浮点形式无法重现；请导出浮点模型",
+            "it rounds its state to 8 bits by its own range at every step, which no float form repeats; export the float model, or leave the rounding out with --unsafe OP279",
+            "它在每一步按自身范围将状态舍入为 8 位，浮点形式无法重现；请导出浮点模型，或用 --unsafe OP279 去掉舍入",
         )
     )

@@ -192,6 +192,46 @@ def only_reader(value: ir.Value) -> bool:
     return not value.is_graph_output() and len(value.uses()) == 1
 
 
+_ROUNDS = frozenset(("Ceil", "Floor", "QuantizeLinear", "Round"))
+_CARRIES = frozenset(
+    (
+        *(
+            "Add",
+            "AveragePool",
+            "BatchNormalization",
+            "Clip",
+            "Concat",
+            "Div",
+            "Elu",
+            "Flatten",
+            "Gelu",
+            "GlobalAveragePool",
+            "HardSigmoid",
+        ),
+        *("HardSwish", "Identity", "LeakyRelu", "Max", "MaxPool", "Min", "Mul", "PRelu", "Relu", "Reshape", "Sigmoid", "Softmax", "Sub"),
+        *("Tanh", "Transpose"),
+    )
+)
+_CARRIED_DEPTH = 6
+
+
+def soon_rounded(node: ir.Node) -> bool:
+    """Whether what a node makes is rounded to integers after a few operators that keep it: its last bit may then decide a whole step."""
+    front, seen = [node], {node}
+    for _ in range(_CARRIED_DEPTH):
+        readers = [user for item in front for value in item.outputs for user, _ in value.uses()]
+        if any(user.op_type in _ROUNDS or _makes_integers(user) for user in readers):
+            return True
+        front = [user for user in dict.fromkeys(readers) if user.op_type in _CARRIES and user not in seen]
+        seen.update(front)
+    return False
+
+
+def _makes_integers(node: ir.Node) -> bool:
+    wanted = node.attributes.get("to") if node.op_type == "Cast" else None
+    return wanted is not None and not wanted.is_ref() and ir.DataType(wanted.as_int()).name.startswith(("INT", "UINT"))
+
+
 def given(node: ir.Node, index: int) -> ir.Value | None:
     """The node's input at a position, None where it is absent."""
     return node.inputs[index] if index < len(node.inputs) else None

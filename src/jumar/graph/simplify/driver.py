@@ -11,7 +11,7 @@ from ..opset.schemas import find_schema
 from ..shapes import infer_shapes
 from . import constants, duplicates
 from . import gears as gear_targets
-from .base import Edit, Journal, Simplification, matches_of, node_place
+from .base import Edit, Journal, Simplification, matches_of, node_place, soon_rounded
 from .carried import settle_shapes
 
 _MAX_ROUNDS = 8
@@ -119,7 +119,11 @@ def _entries(node: ir.Node, edit: Edit) -> list[Simplification]:
     if schema is None or schema.deprecated or edit.opset < _OLDEST_OPSET or not schema.min_input <= len(node.inputs) <= schema.max_input:
         return []
     given = node.attributes
-    return [] if any(item.required and name not in given for name, item in schema.attributes.items()) else entries
+    if any(item.required and name not in given for name, item in schema.attributes.items()):
+        return []
+    if all(entry.exact for entry in entries) or not soon_rounded(node):
+        return entries
+    return [entry for entry in entries if entry.exact]
 
 
 def applicable(model: ir.Model, kinds: frozenset[str]) -> list[tuple[str, str]]:

@@ -46,5 +46,6 @@ class QuantisedOperator(ExpansionRule):
         """,
             opsets=(13, 18),
             edges=False,
+            also=("OP277", "OP278"),
         ),
     )
