@@ -133,6 +133,8 @@ class Change:
     options: Mapping[str, Any] = field(default_factory=dict)
     rewrites: tuple[Rewrite, ...] = ()
     """The single changes in order, if the rewrite can make fewer of them (``Context.budget``) or leave some out (``Context.refused``)."""
+    chosen: tuple[str, ...] = ()
+    """Tensors that held what was chosen, as long as that was: a proof in which nothing was chosen shows little."""
 
 
 @dataclass(frozen=True)

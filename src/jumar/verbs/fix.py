@@ -30,7 +30,7 @@ from .common import ModelLike, Progress, Shapes, check_shapes, generated_feeds, 
 from .cut_parts import Cutter, artifacts, must_cut, part_file
 from .cut_unrun import OuterCut
 from .meaning import restore_meaning
-from .verify import unverified
+from .verify import nothing_chosen, unverified
 
 _MAX_ROUNDS = 4
 
@@ -306,13 +306,23 @@ class _Run:
         if made is None or outcome.proof is None:
             return
         kept = made.model if outcome.kept else None
-        step = self._step(rule, start, kept, outcome.proof, made.change.nodes, made.change.options)
+        chosen = self._chosen(made.change.chosen, prover) if kept is not None and made.change.chosen else {}
+        step = self._step(rule, start, kept, outcome.proof, made.change.nodes, {**made.change.options, **chosen})
         self.steps.append(replace(step, subgraphs=made.pieces))
         if kept is None:
             self.gave_up.add((rule.code, ""))
         else:
             self.refusals.pop((rule.code, ""), None)
             self.model, self.interface = kept, self.interface.then(made.change.inputs, made.change.outputs)
+
+    def _chosen(self, names: Sequence[str], prover: Prover) -> dict[str, Any]:
+        """How much was chosen in each case of the proof, for the record; where it never was anything, a finding says so."""
+        captured = prover.capture(self.model, self.interface, names)
+        counts = {name: [int(np.asarray(case[name]).size) for case in captured] for name in names}
+        idle = [name for name, found in counts.items() if not any(found)]
+        if idle:
+            self.unproven += (nothing_chosen(idle, len(captured)),)
+        return {"chosen_elements": counts}
 
     def _prove(self, rule: NodeRule | ModelRule, made: _Attempt, prover: Prover, final: bool) -> Proof:
         """The whole candidate against the model as last accepted, after its changed pieces where it rounds differently in many places."""
@@ -339,7 +349,7 @@ class _Run:
         candidate: ir.Model | None,
         proof: Proof,
         nodes: Iterable[str],
-        options: object = None,
+        options: Mapping[str, Any] | None = None,
     ) -> Step:
         digest = self.digester.model(self.model)
         return Step(
@@ -349,7 +359,7 @@ class _Run:
             input_sha256=digest,
             output_sha256=digest if candidate is None else self.digester.model(candidate),
             seconds=round(time.perf_counter() - start, 4),
-            options=dict(options) if isinstance(options, dict) else {},
+            options=dict(options or {}),
             proof=proof,
             status="rolled-back" if candidate is None else "applied",
             nodes=tuple(nodes),

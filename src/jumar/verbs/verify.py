@@ -240,6 +240,17 @@ def _shapes_of(model: ir.Model, reference: ir.Model, interface: Mapping[str, Any
     return shapes
 
 
+def nothing_chosen(names: Sequence[str], cases: int) -> Finding:
+    """The finding that a proof ran on inputs of which nothing was chosen."""
+    listed = ", ".join(f"`{name}`" for name in names[:3])
+    return find_rule("VF604").finding(
+        say("nothing was chosen for {names} in {cases} cases", "{cases} 组输入中 {names} 均未选中任何位置", names=listed, cases=cases),
+        say("what becomes of chosen places was not run", "对选中位置的处理没有得到运行验证"),
+        say("give inputs of which something is chosen with --feeds", "请用 --feeds 提供能选中一些位置的输入"),
+        place=names[0],
+    )
+
+
 def unverified(error: EvaluationError | UsageError) -> Finding:
     """The finding for a model that could not be run."""
     return find_rule("VF602").finding(

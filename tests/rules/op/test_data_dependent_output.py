@@ -86,3 +86,13 @@ def test_a_constant_choice_is_left_to_folding(evaluator: Evaluator) -> None:
     case = fix(model, soc="Ascend310P3", evaluator=evaluator)
     assert "OP210" not in {step.code for step in case.record.steps}
     assert not {finding.code for finding in case.record.findings} & {"OP210", "OP215"}
+
+
+def test_a_proof_on_nothing_chosen_says_so(evaluator: Evaluator) -> None:
+    """The record holds how much was chosen; where it never was anything, the proof shows nothing of what is chosen."""
+    some = fix(CHOSEN, soc="Ascend310P3", unsafe=["OP215"], feeds=feeds("00000", "01100"), evaluator=evaluator).record
+    assert some.steps[-1].options["chosen_elements"] == {"y": [0, 6]}
+    assert "VF604" not in [finding.code for finding in some.findings]
+    none = fix(CHOSEN, soc="Ascend310P3", unsafe=["OP215"], feeds=feeds("00000", "00000"), evaluator=evaluator).record
+    assert [finding.code for finding in none.findings] == ["VF604"]
+    assert "nothing was chosen for `y` in 2 cases" in str(none.findings[0].message)

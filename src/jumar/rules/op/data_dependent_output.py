@@ -113,7 +113,8 @@ class DataDependentOutput(ModelRule):
             item.name: Port(item.name, _word(types[item.name]), _word(types[item.name]), counted=(item.axis, item.count))
             for item in found.padded
         }
-        return Change(tuple(places[name] for name in sorted(found.done)), outputs=ports)
+        done = tuple(sorted(found.done))
+        return Change(tuple(places[name] for name in done), outputs=ports, chosen=done)
 
 
 def _word(dtype: ir.DataType | None) -> str:

@@ -158,4 +158,5 @@ class DataDependentShape(ModelRule):
         ctx.ranges()  # as the model is before it is edited
         places = {node.outputs[0].name or "": node_place(node) for node in source_nodes(model)}
         found = densify(model, ctx.range_of, self.code)
-        return Change(tuple(places[name] for name in sorted(found.done))) if found.done else None
+        done = tuple(sorted(found.done))
+        return Change(tuple(places[name] for name in done), chosen=done) if done else None

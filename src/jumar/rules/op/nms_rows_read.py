@@ -155,7 +155,8 @@ class NmsRowsRead(ModelRule):
         if told.issuperset(places):
             return None
         found = densify(model, ctx.range_of, self.code, sources=sources_of(ctx))
-        return Change(tuple(places[name] for name in sorted(found.done))) if found.done else None
+        done = tuple(sorted(found.done))
+        return Change(tuple(places[name] for name in done), chosen=done) if done else None
 
 
 def why_of(ctx: Context) -> Text:
