@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = [sys.executable, "-c", "from jumar.cli.main import main; main()"]
+PROGRAM = [sys.executable, "-m", "jumar"]
 HEAVY = ("numpy", "onnx", "onnx_ir", "onnxruntime", "ml_dtypes", "rich")
 
 

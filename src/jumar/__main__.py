@@ -1,0 +1,5 @@
+"""``python -m jumar``: the command line where its script is not on the path."""
+
+from jumar.cli.main import main
+
+main()
