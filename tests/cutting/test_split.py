@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jumar.cutting import Chain, Part, divide, split
+from jumar.cutting import Chain, Part, divide, outward, split
 from jumar.cutting.plan import constant_nodes
 from jumar.graph import Evaluator
-from jumar.proof import Interface
+from jumar.proof import Interface, Port
 from jumar.proof.metrics import compare_all
 
 SHAPE = [2, 3]
@@ -172,6 +172,19 @@ def test_a_first_output_without_a_name_is_no_tensor(evaluator: Evaluator) -> Non
     feed = {"x0": np.array([[[1.5, -2.0, 0.25]], [[3.0, -0.5, 7.0]]], np.float32), "r": np.eye(3, dtype=np.float32)[None]}
     found, expected = chain.run(evaluator, feed), evaluator.run(model, feed)
     assert all(item.max_rel == 0.0 and item.reason is None for item in compare_all(found, expected).values())
+
+
+def test_a_part_speaks_in_the_names_from_before_a_change(evaluator: Evaluator) -> None:
+    """The model's output got another name and dtype before it was cut, and a later part reads it: both parts know it by the old name."""
+    model = ir.from_onnx_text(
+        """<ir_version: 8, opset_import: ["" : 13]> agraph (int32[2] x) => (int32[2] new, int32[2] z) { new = Abs(x) z = Neg(new) }"""
+    )
+    chain = chain_of(model, {model.graph[1]})
+    assert chain is not None
+    changed = Interface({"x": Port("x", "int64", "int32")}, {"old": Port("new", "int64", "int32"), "z": Port("z", "int32", "int32")})
+    outer = Chain(tuple(outward(part, changed) for part in chain.parts), ("old", "z"))
+    found = outer.run(evaluator, {"x": np.array([-3, 4])})
+    assert found["old"].dtype == np.int64 and found["old"].tolist() == [3, 4] and found["z"].tolist() == [-3, -4]
 
 
 def test_something_else_can_run_the_device_part(evaluator: Evaluator) -> None:

@@ -153,6 +153,26 @@ def test_a_bundle_with_parts_that_cannot_be_run_is_verified_between_them(custom:
     assert verify(bundle / "model.onnx").record.verdict == "ready"
 
 
+def test_given_inputs_that_do_not_reach_the_piece_are_no_error(custom: Path, tmp_path: Path) -> None:
+    """The user gives what the whole reads; what lies between the custom parts also reads what the first of them makes."""
+    feeds = tmp_path / "feeds.npz"
+    np.savez(feeds, x=np.ones((2, 8), np.float32), z=np.ones((2, 3), np.float32))
+    record = migrate(custom, soc="Ascend310P3", output=tmp_path / "bundle", cut=True, dry_run=True, feeds=feeds).record
+    assert record.verdict == "warnings"
+    step = next(step for step in record.steps if step.name == "verify")
+    assert step.proof is not None and step.proof.passed and step.options["feeds"] == "generated"
+
+
+def test_blocked_operators_that_nothing_reads_leave_the_device(save_text: Callable[..., Path], evaluator: Evaluator) -> None:
+    """What is in the way reads an input and makes an output: no tensor goes from it to the device part or back."""
+    text = """<ir_version: 8, opset_import: ["" : 13, "ai.onnx.ml" : 2]> agraph (float[4,16] x, int64[4] n) => (float[4,16] y, string[4] t)
+    { t = ai.onnx.ml.LabelEncoder<keys_int64s = [0, 1], values_strings = ["car", "bus"], default_string = "?">(n)
+      a = Relu(x) y = Softmax<axis = 1>(a) }"""
+    case = fix(save_text(text), soc="Ascend310P3", cut=True, evaluator=evaluator)
+    assert case.record.verdict in ("ready", "warnings")
+    assert {node.domain for node in case.model.graph} == {""} and [value.name for value in case.model.graph.outputs] == ["y"]
+
+
 def test_an_operator_of_ones_own_comes_with_its_declaration(custom: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "facts"
     folder.mkdir()
