@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
 import onnx_ir as ir
 
 from ...case import Finding
 from ...graph import Builder, constant_of, infer_shapes, known_shape, node_place
 from ...text import say
 from ..base import Change, Context, Example, ModelRule
+from .splitting import split_along
 
 
 @dataclass(frozen=True)
@@ -131,12 +131,7 @@ class SlicesOfOneTensor(ModelRule):
         for parts in _found(model):
             first = min(parts.slices, key=order.__getitem__)
             builder = Builder(model, first, self.code)
-            if ctx.opset >= 13:
-                sizes = builder.const(list(parts.sizes), np.int64, "sizes")
-                builder.op("Split", parts.value, sizes, outputs=len(parts.sizes), axis=parts.axis)
-            else:
-                builder.op("Split", parts.value, outputs=len(parts.sizes), axis=parts.axis, split=list(parts.sizes))
-            for node, result in zip(parts.slices, list(builder.made[-1].outputs), strict=True):
+            for node, result in zip(parts.slices, split_along(builder, ctx.opset, parts.value, parts.axis, parts.sizes), strict=True):
                 result.type, result.shape = node.outputs[0].type, node.outputs[0].shape
                 builder.replace(node.outputs[0], result)
                 builder.remove(node)
