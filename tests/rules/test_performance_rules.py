@@ -181,3 +181,30 @@ def test_regions_that_share_a_transpose(evaluator: Evaluator) -> None:
     assert done
     assert counts(case.model, "Transpose") == 1
     assert same(model, case.model, feed, evaluator, 0.0)
+
+
+@settings(quick, max_examples=40)
+@given(data=st.data())
+def test_axes_that_move_together_are_joined(data: st.DataObject, evaluator: Evaluator) -> None:
+    rank = data.draw(st.integers(5, 7))
+    shape = data.draw(st.lists(st.integers(1, 3), min_size=rank, max_size=rank))
+    perm = data.draw(st.permutations(range(rank)))
+    node = helper.make_node("Transpose", ["x"], ["y"], name="node", perm=perm)
+    value = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)
+    proto = helper.make_model(
+        helper.make_graph([node], "g", [value], [onnx.ValueInfoProto(name="y")]), opset_imports=[helper.make_opsetid("", 13)], ir_version=8
+    )
+    model, feed = ir.from_proto(onnx.shape_inference.infer_shapes(proto)), random_feed(shape)
+    case, done = applied(model, "PF804", feed, evaluator)
+    assert all(len(item.attributes["perm"].as_ints()) <= 4 for item in case.model.graph if item.op_type == "Transpose") == done
+    assert same(model, case.model, feed, evaluator, 0.0)
+
+
+def test_windows_become_four_axes(evaluator: Evaluator) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 13]> agraph (float[2,3,7,4,7,8] x) => (float[2,3,4,7,7,8] y) {
+        y = Transpose<perm = [0, 1, 3, 2, 4, 5]>(x) }"""
+    case, done = applied(ir.from_onnx_text(text), "PF804", random_feed((2, 3, 7, 4, 7, 8)), evaluator)
+    assert done
+    moved = next(node for node in case.model.graph if node.op_type == "Transpose")
+    assert list(moved.attributes["perm"].as_ints()) == [0, 2, 1, 3]
+    assert moved.inputs[0] is not None and list(moved.inputs[0].shape or ()) == [6, 7, 4, 56]
