@@ -208,3 +208,76 @@ def test_windows_become_four_axes(evaluator: Evaluator) -> None:
     moved = next(node for node in case.model.graph if node.op_type == "Transpose")
     assert list(moved.attributes["perm"].as_ints()) == [0, 2, 1, 3]
     assert moved.inputs[0] is not None and list(moved.inputs[0].shape or ()) == [6, 7, 4, 56]
+
+
+def _speech(draw: Any, opset: int) -> tuple[onnx.ModelProto, tuple[int, int, int]]:
+    """Convolutions over one axis of random forms, with arithmetic between them; some results are read twice."""
+    random = np.random.default_rng(draw(st.integers(0, 99)))
+    batch, channels, length = draw(st.integers(1, 2)), draw(st.sampled_from([2, 4])), draw(st.integers(12, 16))
+    nodes, weights, last = [], [], "x"
+
+    def weight(name: str, *shape: int) -> str:
+        weights.append(onnx.numpy_helper.from_array(random.standard_normal(shape).astype(np.float32), name))
+        return name
+
+    count = draw(st.integers(2, 3))
+    for number in range(count):
+        kernel, groups = draw(st.integers(1, 3)), draw(st.sampled_from([1, 2]))
+        attributes: dict[str, Any] = {"group": groups}
+        if draw(st.booleans()):
+            attributes |= {"auto_pad": "SAME_UPPER"}
+        else:
+            attributes |= {"pads": draw(st.lists(st.integers(0, 2), min_size=2, max_size=2)), "dilations": [draw(st.integers(1, 2))]}
+        if draw(st.booleans()):
+            attributes["kernel_shape"] = [kernel]
+        inputs = [last, weight(f"w{number}", channels, channels // groups, kernel)]
+        inputs += [weight(f"b{number}", channels)] if draw(st.booleans()) else []
+        nodes.append(helper.make_node("Conv", inputs, [f"c{number}"], **attributes))
+        kind = draw(st.sampled_from(["Relu", "Mul", "Add", "BatchNormalization", "Concat", "Clip"]))
+        last = f"a{number}"
+        if kind in ("Relu", "Clip"):
+            nodes.append(helper.make_node(kind, [f"c{number}"], [last]))
+        elif kind in ("Mul", "Add"):
+            shape = draw(st.sampled_from([(), (1,), (channels, 1), (1, channels, 1)]))
+            nodes.append(helper.make_node(kind, [f"c{number}", weight(f"s{number}", *shape)], [last]))
+        elif kind == "BatchNormalization":
+            numbers = [weight(f"{name}{number}", channels) for name in ("scale", "bias", "mean")]
+            weights.append(onnx.numpy_helper.from_array(np.full(channels, 1.5, np.float32), f"var{number}"))
+            nodes.append(helper.make_node(kind, [f"c{number}", *numbers, f"var{number}"], [last]))
+        else:
+            nodes.append(helper.make_node("Tanh", [f"c{number}"], [f"t{number}"]))
+            nodes.append(helper.make_node(kind, [f"c{number}", f"t{number}"], [last], axis=-1))
+    read = ["c0", last] if draw(st.booleans()) else [last]
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch, channels, length])],
+        [onnx.ValueInfoProto(name=name) for name in read], weights,
+    )  # fmt: skip
+    proto = onnx.shape_inference.infer_shapes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8))
+    return proto, (batch, channels, length)
+
+
+@settings(quick, max_examples=40)
+@given(data=st.data(), opset=st.sampled_from([11, 13]))
+def test_convolutions_of_one_axis_get_another(data: st.DataObject, opset: int, evaluator: Evaluator) -> None:
+    proto, shape = _speech(data.draw, opset)
+    model, feed = ir.from_proto(proto), random_feed(shape)
+    case, done = applied(model, "PF805", feed, evaluator)
+    assert done
+    assert all(len(node.inputs[0].shape or ()) == 4 for node in case.model.graph if node.op_type == "Conv" and node.inputs[0] is not None)
+    assert counts(case.model, "Unsqueeze") == 1
+    assert counts(case.model, "Squeeze") == len(model.graph.outputs)
+    assert sum(value.const_value.size for value in case.model.graph.initializers.values() if value.const_value is not None) < 2000
+    assert same(model, case.model, feed, evaluator, 1e-5)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "a = Conv(x, w) y = Relu(a)",  # alone ATC does the same
+        "a = Conv(x, w) l = LpNormalization<axis = 2>(a) y = Conv(l, w)",  # between them stands what counts axes
+        "v = Relu(w) a = Conv(x, v) y = Conv(a, v)",  # a computed weight
+    ],
+)
+def test_other_convolutions_stay(body: str, evaluator: Evaluator) -> None:
+    text = f'<ir_version: 8, opset_import: ["" : 13]> agraph (float[1,2,9] x) => (float y) <float[2,2,1] w = {{1.0, 2.0, 3.0, 4.0}}> {{ {body} }}'
+    assert not applied(ir.from_onnx_text(text), "PF805", random_feed((1, 2, 9)), evaluator)[1]
