@@ -39,7 +39,7 @@ def build_manifest(
         interface: renamed inputs and outputs and changed dtypes; what the host must cast follows from it.
         atc: path and outcome of the real ATC, or None when it was not run (then no .om exists).
         builds: for each .om its flags and gears, where there is more to tell than ``command``.
-        steps: what was done to the model before; their assumptions and cuts are told.
+        steps: what was done to the model before; their assumptions, what they give up, and cuts are told.
         aipp: the preprocessing that is inserted.
         program: the ATC that was run, whose CANN, driver and firmware are told.
     """
@@ -59,8 +59,9 @@ def build_manifest(
         "builds": [dict(item) for item in builds],
         "aipp": None if aipp is None else {"path": aipp.name, "sha256": file_sha256(aipp)},
         "host_casts": host_casts(interface),
-        "assumptions": _told(steps, "assumptions"),
-        "cut_parts": _told(steps, "cut"),
+        "assumptions": told_of_steps(steps, "assumptions"),
+        "accepted": told_of_steps(steps, "accepted"),
+        "cut_parts": told_of_steps(steps, "cut"),
         "machine": None if program is None or atc is None else machine_facts(program),
     }
     # What is not there is left out: the smallest manifest stays readable.
@@ -79,8 +80,8 @@ def host_casts(interface: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def _told(steps: Sequence[Step], key: str) -> list[dict[str, Any]]:
-    """What the steps that changed the model rest on, or cut away."""
+def told_of_steps(steps: Sequence[Step], key: str) -> list[dict[str, Any]]:
+    """What the steps that changed the model rest on, give up, or cut away."""
     return [
         {"code": step.code, "step": step.name, key: step.options[key]}
         for step in steps

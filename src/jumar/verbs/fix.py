@@ -25,6 +25,7 @@ from ..proof.metrics import Comparison, proof_of
 from ..rules import Change, Context, ModelRule, NodeRule, Refused, find_rule, fixers, operator_name
 from ..targets import Target
 from ..text import Text, say
+from .accepted import told_by
 from .check import examine, pinned
 from .common import ModelLike, Progress, Shapes, check_shapes, generated_feeds, must_not_overwrite, open_case, silent
 from .cut_parts import Cutter, artifacts, must_cut, part_file
@@ -359,7 +360,7 @@ class _Run:
             input_sha256=digest,
             output_sha256=digest if candidate is None else self.digester.model(candidate),
             seconds=round(time.perf_counter() - start, 4),
-            options=dict(options or {}),
+            options=dict(options or {}) | told_by(rule),
             proof=proof,
             status="rolled-back" if candidate is None else "applied",
             nodes=tuple(nodes),

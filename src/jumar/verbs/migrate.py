@@ -11,6 +11,7 @@ import numpy as np
 import onnx_ir as ir
 
 from ..atc import check_precision_mode, find_atc
+from ..atc.manifest import told_of_steps
 from ..atc.toolchain import DEFAULT_TIMEOUT, LONGEST_TIMEOUT
 from ..case import Case, ModelInfo, Record
 from ..errors import EvaluationError, JumarError, UsageError
@@ -154,6 +155,7 @@ class _Migration:
                     bound=bound,
                     interface=record.interface,
                     cut=_cut_of(record),
+                    accepted=told_of_steps(record.steps, "accepted"),
                     evaluator=self.evaluator,
                     progress=self._part(0.6, 0.8),
                 ).record

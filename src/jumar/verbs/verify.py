@@ -22,6 +22,7 @@ from ..proof import FeedSet, Interface, Prover, compare_all, load_feeds, make_fe
 from ..proof.metrics import Comparison, proof_of, worst
 from ..rules import find_rule
 from ..text import Text, say
+from .accepted import Accepted
 from .check import pinned
 from .common import ModelLike, Progress, Shapes, check_number, check_shapes, open_case, refuse_compiled, silent
 
@@ -39,6 +40,7 @@ def verify(
     csv_file: str | Path | None = None,
     interface: Mapping[str, Any] | None = None,
     cut: Sequence[Mapping[str, Any]] | None = None,
+    accepted: Sequence[Mapping[str, Any]] | None = None,
     evaluator: Evaluator | None = None,
     progress: Progress = silent,
 ) -> Case:
@@ -52,10 +54,11 @@ def verify(
         evaluator: one to share with other calls.
         interface: renamed or narrowed inputs and outputs, as in a manifest; found by itself inside a bundle.
         cut: the parts of a cut model, as the step ``cut`` told them; found by itself inside a bundle. The parts run one after the other.
+        accepted: what rewrites may change that were asked for by code, as a manifest tells it; found by itself inside a bundle.
 
     Returns:
         A case whose record has one step (``verify``, with the proof) and three measurements per output, and a finding VF601 if an
-        output is out of bound.
+        output is out of bound (VF605 if what was accepted explains it).
 
     Raises:
         ModelError, UsageError, EvaluationError: unreadable models, no reference, inputs on which the reference does not run.
@@ -90,16 +93,22 @@ def verify(
         progress(say("comparison", "对比"), 0.6)
         comparisons = compare_outputs(prover, case.model, ports) if chain is None else compare_chain(prover, chain, ports, running)
         excused = excused_outputs(prover, comparisons, bound)
-    rest = {name: item for name, item in comparisons.items() if name not in excused}
+    granted = Accepted.of(accepted if accepted is not None else (manifest or {}).get("accepted", ()))
+    given = {name: item for name, item in comparisons.items() if name not in excused and not item.within(bound) and granted.covers(item)}
+    rest = {name: item for name, item in comparisons.items() if name not in excused and name not in given}
     proof = proof_of(rest.values(), len(feeds.cases), bound)
     if excused and (proof.passed or not rest):
         proof = proof_of((comparisons[name] for name in excused), len(feeds.cases), max(excused.values()), "max_scaled")
+    if given and (proof.passed or not rest):
+        proof = proof_of(given.values(), len(feeds.cases), granted.max_scaled, "max_scaled", granted.steps)
     digest = Digester().model(case.model)
     step = Step(
         "verify", __version__, digest, digest, round(time.perf_counter() - start, 4), {"bound": bound, "feeds": feeds.origin}, proof
     )
     record = case.record.extend(
-        steps=(step,), measurements=measurements(comparisons), findings=(*differences(rest, bound), *_undecided(comparisons, excused))
+        steps=(step,),
+        measurements=measurements(comparisons),
+        findings=(*differences(rest, bound), *_undecided(comparisons, excused), *granted.findings(given)),
     )
     if csv_file is not None:
         write_atomic(csv_file, table(comparisons))
