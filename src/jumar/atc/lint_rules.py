@@ -160,7 +160,9 @@ def _framework(options: Options) -> Iterator[Problem]:
     given, model = options.get("framework"), options.get("model")
     if given not in _FRAMEWORKS:
         return
-    wanted = _SUFFIXES.get(PurePosixPath(model).suffix.lower())
+    # Not Path.suffix: a file that is called `.onnx` has one here.
+    _, dot, ending = PurePosixPath(model).name.rpartition(".")
+    wanted = _SUFFIXES.get(dot + ending.lower())
     if wanted is not None and wanted != given:
         yield Problem(
             "AT908",
