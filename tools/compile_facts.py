@@ -4,7 +4,7 @@
 usage: python tools/compile_facts.py [FACTS_DIR] [DATA_DIR]
 
 Same input, same bytes: keys are sorted, nothing depends on the clock. A test runs this and compares with what is committed.
-``limits.json``, ``cann.json``, ``claims.json``, ``packages.json`` and ``profiles.json`` in the same folder are kept by hand.
+``aipp_socs.json``, ``limits.json``, ``cann.json``, ``claims.json``, ``packages.json`` and ``profiles.json`` in the same folder are kept by hand.
 """
 
 from __future__ import annotations
@@ -157,6 +157,31 @@ def compile_ir(facts: Path) -> dict[str, Any]:
     }
 
 
+def compile_aipp(facts: Path) -> dict[str, Any]:
+    """Fields, formats and colour matrices of AIPP files. Rules of single chips are in ``aipp_socs.json``, by hand."""
+    schema = read(facts / "toolchain" / "aipp_schema.json")
+    fields = {
+        row["field"]: {key: row[key] for key in ("number", "type", "repeated", "default", "range") if key in row}
+        for row in schema["fields"]
+    }
+    formats = {
+        row["name"]: {"value": row["value"], "channels": row["channels_out_of_csc"], "bytes_per_pixel": row["bytes_per_pixel"]}
+        for row in schema["input_format_enum"]
+    }
+    keys = ("matrix", "input_bias", "output_bias")
+    return {
+        "meta": {
+            "what": "fields of AIPP files, image formats, and the colour matrices that come with CANN",
+            "source": "hicann/ge:graph_metadef/proto/insert_op.proto; conf/aipp of the toolkit: " + schema["cann_version"],
+            "confidence": "observed",
+        },
+        "fields": fields,
+        "formats": formats,
+        "matrices": {row["id"]: {key: row[key] for key in keys if key in row} for row in schema["csc_matrices"]},
+        "multi_shape_op": schema["multi_shape_op"],
+    }
+
+
 def kernel_files(facts: Path, state: str) -> dict[str, Path]:
     prefix = f"ir_dtypes_{state}_"
     return {path.stem[len(prefix) :]: path for path in sorted((facts / "ops").glob(f"{prefix}*.json")) if "vector_core" not in path.name}
@@ -181,7 +206,11 @@ def main(argv: list[str]) -> int:
     facts = Path(argv[0]) if argv else ROOT.parent / "shared" / "facts"
     data = Path(argv[1]) if len(argv) > 1 else ROOT / "src" / "jumar" / "data"
     (data / "kernels").mkdir(parents=True, exist_ok=True)
-    for name, compiled in {"socs.json": compile_socs(facts), "onnx_parser.json": compile_parser(facts)}.items():
+    for name, compiled in {
+        "socs.json": compile_socs(facts),
+        "onnx_parser.json": compile_parser(facts),
+        "aipp.json": compile_aipp(facts),
+    }.items():
         # One operator or SoC a line: a changed fact is a one-line diff.
         (data / name).write_text(dump(compiled).replace("},", "},\n") + "\n", encoding="utf-8")
     packed = {"ir.json.gz": compile_ir(facts)}

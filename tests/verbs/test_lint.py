@@ -69,10 +69,23 @@ def test_a_folder(tmp_path: Path) -> None:
     assert len(record.data["files"]) == 3
 
 
-def test_an_aipp_file_is_known_and_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "aipp.cfg").write_text("aipp_op { nonsense }\n")
-    record = jumar.lint(tmp_path / "aipp.cfg")
-    assert not record.findings and "AIPP" in str(record.notes[1])
+def test_aipp_files_are_judged_alone_and_beside_their_call(tmp_path: Path, save_text: Callable[..., Path]) -> None:
+    (tmp_path / "aipp.cfg").write_text("aipp_op { nonsense: 1 }\n")
+    assert codes(jumar.lint(tmp_path / "aipp.cfg")) == ["AI101", "AI102"]
+    block = "aipp_op {{ aipp_mode: static input_format: {format} related_input_rank: {rank} }}"
+    save_text("agraph (float[1,3,8,8] x, float[1,3] i) => (float[1,3,8,8] y, float[1,3] z) { y = Relu(x) z = Relu(i) }", "m.onnx")
+    call = "atc --model=m.onnx --framework=5 --output=m --soc_version=Ascend310P3 --insert_op_conf=aipp.cfg"
+    (tmp_path / "a.sh").write_text(call + " --input_fp16_nodes=x\n")
+    (tmp_path / "aipp.cfg").write_text(block.format(format="RGB888_U8", rank=1))
+    record = jumar.lint(tmp_path / "a.sh")
+    assert codes(record) == ["AI104", "AI104"] and any("E10034" in str(finding.why) for finding in record.findings)
+    (tmp_path / "a.sh").write_text(call + "\n")
+    (tmp_path / "aipp.cfg").write_text(block.format(format="RGB888_U8", rank=0))
+    assert jumar.lint(tmp_path / "a.sh").findings == ()
+    (tmp_path / "aipp.cfg").write_text(block.format(format="YUYV_U8", rank=0))
+    assert codes(jumar.lint(tmp_path / "a.sh")) == ["AI103"], "the chip is that of the call"
+    (tmp_path / "a.sh").write_text(call.replace("m.onnx", "other.onnx").replace("Ascend310P3", "Ascend999") + "\n")
+    assert codes(jumar.lint(tmp_path / "a.sh")) == ["AT905"]
 
 
 def test_the_model_is_compared(save_text: Callable[..., Path]) -> None:

@@ -11,7 +11,7 @@ from ..errors import UsageError
 from ..text import say
 from .base import ModelRule, NodeRule, Rule
 
-_FOLDERS = ("atc_args", "compile", "cut", "dtype", "environment", "graph", "log", "name", "op", "performance", "proof", "shape")
+_FOLDERS = ("aipp", "atc_args", "compile", "cut", "dtype", "environment", "graph", "log", "name", "op", "performance", "proof", "shape")
 
 
 @cache

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..aipp.lint import lint_aipp
 from ..atc.lint import SCRIPT_SUFFIXES, LintedText, lint_text, model_facts, script_kind
 from ..atc.lint_configs import KIND_OF, config_kind
 from ..atc.options import ModelFacts, Options, Problem, symbols
 from ..case import Finding, Record
-from ..errors import UsageError
+from ..errors import JumarError, TargetError, UsageError
 from ..graph import load
 from ..rules import find_rule
-from ..targets import Target, find_target, socs
+from ..targets import SocInfo, Target, find_target, soc_info, socs
 from ..text import Text, say
 
 LARGEST_FILE = 4 << 20
@@ -49,13 +50,13 @@ def lint(
 
     Args:
         paths_or_text: files (shell scripts, makefiles, Python programs, Markdown, files with a command; configuration files: mixed
-            precision lists, kept dtypes, operator precision, fusion switches, customised dtypes, compression), folders with such
+            precision lists, kept dtypes, operator precision, fusion switches, customised dtypes, compression, AIPP), folders with such
             files, or the text of a command or a script itself.
         soc, target, cann: the target. A call that leaves its chip open is judged for this one; a call for another is reported.
         model: an ONNX file to compare the calls about it with: names, ranks, sizes, nodes.
 
     Returns:
-        A record without a model, with findings of the codes AT901 to AT913; each names file and line, and ATC's own code where ATC has
+        A record without a model, with findings of the codes AT901 to AT913 and, for AIPP files, AI101 to AI107; each names file and line, and ATC's own code where ATC has
         one. ``data`` has ``files`` (``path``, ``kind``, ``calls``) and ``calls`` (``file``, ``line``, ``flags``). Values that only a run
         can tell (``${bs}``) are not judged; a note lists them.
 
@@ -73,8 +74,10 @@ def lint(
     chip = None if found is None else found.soc.name
     for source in sources:
         linted = lint_text(source.text, source.name, cann=release, soc=chip, facts=facts)
+        if linted.kind == "aipp":
+            linted = _lint_aipp(source.text, None if found is None else found.soc, facts)
         texts.append((source, linted))
-        texts += _beside(source, linted, facts, seen)
+        texts += _beside(source, linted, facts, seen, None if found is None else found.soc)
     known = [(source, linted) for source, linted in texts if linted.kind is not None]
     empty = [source for source, linted in texts if linted.kind is None and source.wanted]
     if not known:
@@ -107,11 +110,6 @@ def _record(known: list[tuple[_Source, LintedText]], empty: list[_Source], targe
     if open_values:
         names = ", ".join(list(open_values)[:20]) + (", ..." if len(open_values) > 20 else "")
         notes.append(say("not judged, known only when the command runs: {names}", "运行时才能确定，未作判断：{names}", names=names))
-    notes += [
-        say("`{path}` is AIPP; its rules are not judged here", "`{path}` 是 AIPP 文件，此处不判断其规则", path=s.name)
-        for s, t in known
-        if t.kind == "aipp"
-    ]
     notes += [say("nothing of ATC's in `{path}`", "`{path}` 中没有与 ATC 有关的内容", path=source.name) for source in empty]
     files = [{"path": source.name, "kind": linted.kind, "calls": len(linted.calls)} for source, linted in known]
     return Record(
@@ -209,10 +207,43 @@ def _below(folder: Path) -> Iterator[_Source]:
             yield _Source(str(path), text, path.parent, wanted=False)
 
 
-def _beside(source: _Source, linted: LintedText, facts: ModelFacts | None, seen: set[Path]) -> list[tuple[_Source, LintedText]]:
+def _lint_aipp(text: str, soc: SocInfo | None, facts: ModelFacts | None, options: Options | None = None) -> LintedText:
+    inputs = () if facts is None else facts.inputs
+    _, problems = lint_aipp(text, short=None if soc is None else soc.short, inputs=inputs, options=options)
+    return LintedText("aipp", problems=tuple(problems))
+
+
+def _soc_of(options: Options, default: SocInfo | None) -> SocInfo | None:
+    """The chip of a call, where its name is one."""
+    name = options.get("soc_version")
+    if not name or symbols(name):
+        return default
+    try:
+        return soc_info(name)
+    except TargetError:
+        return None
+
+
+def _model_of(options: Options, folder: Path | None, facts: ModelFacts | None) -> ModelFacts | None:
+    """What is known of the model of a call: as given, else read from the ONNX file that the call names, if it is there."""
+    name = options.get("model")
+    if facts is not None and (not name or symbols(name) or Path(name).name == Path(facts.file).name):
+        return facts
+    if folder is None or not name.endswith(".onnx") or symbols(name) or "\0" in name:
+        return None
+    try:
+        path = folder / name
+        return model_facts(load(path), str(path)) if path.is_file() else None
+    except (JumarError, OSError):
+        return None  # the model is not what is being judged
+
+
+def _beside(
+    source: _Source, linted: LintedText, facts: ModelFacts | None, seen: set[Path], soc: SocInfo | None
+) -> list[tuple[_Source, LintedText]]:
     """The configuration files that calls name, where they are there: each once."""
     found: list[tuple[_Source, LintedText]] = []
-    for path, flag in _named(linted, source.folder):
+    for path, flag, options in _named(linted, source.folder):
         resolved = path.resolve()
         if resolved in seen:
             continue
@@ -222,11 +253,14 @@ def _beside(source: _Source, linted: LintedText, facts: ModelFacts | None, seen:
         except UsageError:
             continue
         item = _Source(str(path), text, path.parent)
-        found.append((item, lint_text(text, str(path), kind=KIND_OF[flag], facts=facts)))
+        if KIND_OF[flag] == "aipp":
+            found.append((item, _lint_aipp(text, _soc_of(options, soc), _model_of(options, source.folder, facts), options)))
+        else:
+            found.append((item, lint_text(text, str(path), kind=KIND_OF[flag], facts=facts)))
     return found
 
 
-def _named(linted: LintedText, folder: Path | None) -> Iterator[tuple[Path, str]]:
+def _named(linted: LintedText, folder: Path | None) -> Iterator[tuple[Path, str, Options]]:
     for call in linted.calls:
         options: Options = call.options
         for flag in KIND_OF:
@@ -235,7 +269,7 @@ def _named(linted: LintedText, folder: Path | None) -> Iterator[tuple[Path, str]
                 path = folder / value
                 try:
                     if path.is_file():
-                        yield path, flag
+                        yield path, flag, options
                 except OSError:
                     continue
 
