@@ -39,6 +39,7 @@ def node(text: str) -> ir.Node:
         ),
         ("(float[2,5] x) => (float[2,5] y) { y = Relu(x) }", 10),
         ("(float[4] x) => (float[4] y) <int64 n = {3}> { y = Loop(n, , x) <body = one (int64 i, bool c, float[4] a) => (bool d, float[4] b) { d = Identity(c) b = Neg(a) }> }", 3 * 5),
+        ("(float[4] s, float[2,7] x) => (float[4] y, float[2,7] z) { y, z = Scan<num_scan_inputs = 1, scan_input_axes = [1], scan_output_axes = [1], body = one (float[4] a, float[2] b) => (float[4] c, float[2] d) { c = Neg(a) d = Abs(b) }>(s, x) }", 7 * 6),
     ],
 )  # fmt: skip
 def test_work_is_what_a_hand_counts(text: str, expected: int) -> None:

@@ -82,12 +82,15 @@ def _trips(node: ir.Node) -> int | None:
     """How often the bodies run at most; None where that is not known."""
     if not _inside(node) or node.op_type == "If":
         return 1
-    if node.op_type == "Loop":
+    if node.op_type == "Loop" and node.inputs:
         count = constant_of(node.inputs[0])
-        return None if count is None or count.item() >= _ENDLESS else int(count.item())
-    axes = node.attributes.get("scan_input_axes")
-    scanned = static_shape(node.inputs[-1]) if node.op_type == "Scan" and node.inputs[-1] is not None else None
-    return scanned[axes.as_ints()[-1] if axes is not None else 0] if scanned else None
+        return int(count.item()) if count is not None and count.size == 1 and count.item() < _ENDLESS else None
+    if node.op_type == "Scan" and node.inputs:
+        # All scanned inputs are equally long; they come last.
+        axis = (node.attributes.get_ints("scan_input_axes") or (0,))[-1]
+        scanned = static_shape(node.inputs[-1]) or ()
+        return scanned[axis] if -len(scanned) <= axis < len(scanned) else None
+    return None
 
 
 def _shape(node: ir.Node, place: int) -> tuple[int, ...] | None:
