@@ -15,6 +15,7 @@ from onnx import TensorProto, helper
 from jumar.case import Case
 from jumar.graph import Evaluator, infer_shapes
 from jumar.proof import FeedSet
+from jumar.verbs.check import check
 from jumar.verbs.fix import fix
 
 quick = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
@@ -281,3 +282,13 @@ def test_convolutions_of_one_axis_get_another(data: st.DataObject, opset: int, e
 def test_other_convolutions_stay(body: str, evaluator: Evaluator) -> None:
     text = f'<ir_version: 8, opset_import: ["" : 13]> agraph (float[1,2,9] x) => (float y) <float[2,2,1] w = {{1.0, 2.0, 3.0, 4.0}}> {{ {body} }}'
     assert not applied(ir.from_onnx_text(text), "PF805", random_feed((1, 2, 9)), evaluator)[1]
+
+
+def test_sizes_off_the_block_are_named_once() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 13]> agraph (float[1,197,64] q, float[1,64,197] k, float[1,197,20] v) => (float y)
+        <float[20,7] w = {0.0}> { s = MatMul(q, k) a = Softmax<axis = -1>(s) m = MatMul(a, v) y = MatMul(m, w) }"""
+    proto = onnx.parser.parse_model(text.replace("= {0.0}", "= {" + ", ".join(["0.5"] * 140) + "}"))
+    found = [finding for finding in check(ir.from_proto(proto), soc="Ascend310P3").record.findings if finding.code == "PF806"]
+    said = [finding.message.render("en") for finding in found]
+    assert [message.split(" ")[0] for message in said] == ["1", "2"]  # 20 once, 197 twice; 64 is whole, and 7 is within a block
+    assert "208" in found[1].remedy.render("en")
