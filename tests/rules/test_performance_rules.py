@@ -265,6 +265,7 @@ def test_convolutions_of_one_axis_get_another(data: st.DataObject, opset: int, e
     case, done = applied(model, "PF805", feed, evaluator)
     assert done
     assert all(len(node.inputs[0].shape or ()) == 4 for node in case.model.graph if node.op_type == "Conv" and node.inputs[0] is not None)
+    assert all("kernel_shape" in node.attributes for node in case.model.graph if node.op_type == "Conv")
     assert counts(case.model, "Unsqueeze") == 1
     assert counts(case.model, "Squeeze") == len(model.graph.outputs)
     assert sum(value.const_value.size for value in case.model.graph.initializers.values() if value.const_value is not None) < 2000

@@ -18,7 +18,7 @@ _BY_ELEMENT = frozenset((
     "Abs", "Add", "Clip", "Div", "Elu", "Erf", "Exp", "HardSigmoid", "HardSwish", "LeakyRelu", "Max", "Min", "Mish", "Mul",
     "Neg", "Pow", "Relu", "Selu", "Sigmoid", "Softplus", "Sqrt", "Sub", "Tanh",
 ))  # fmt: skip
-_WINDOWS = ("kernel_shape", "strides", "dilations")
+_WINDOWS = ("strides", "dilations")
 
 
 def _fits(node: ir.Node, graph: ir.Graph) -> bool:
@@ -117,6 +117,9 @@ class _Widener:
             attributes: dict[str, Any] = {}
             if node.op_type == "Conv":
                 attributes = {name: [1, node.attributes[name].as_ints()[0]] for name in _WINDOWS if name in node.attributes}
+                weight = None if node.inputs[1] is None else constant_of(node.inputs[1])
+                if weight is not None:  # a parser may tell by it how many axes there are
+                    attributes["kernel_shape"] = [1, weight.shape[2]]
                 if "pads" in node.attributes:
                     begin, end = node.attributes["pads"].as_ints()
                     attributes["pads"] = [0, begin, 0, end]
