@@ -1,7 +1,7 @@
 """Models as graphs: load, save, extract, edit, fold, evaluate. The only room that edits graphs.
 
 Public, and described in ``docs/en/graph-api.md``: load, save, extract, cut, insert, replace, replace_between, remove, rename, concat,
-set_inputs, set_outputs, pin, change_batch. They return new models. The rest edits in place and serves the rules.
+set_inputs, set_outputs, pin, change_batch, step_model. They return new models. The rest edits in place and serves the rules.
 """
 
 from .digest import Digester, file_sha256
@@ -12,6 +12,7 @@ from .save import save, write_atomic
 from .shapes import constant_of, infer_shapes, known_shape, pin_shapes, static_shape, symbol_values
 from .surgery import (
     Cut,
+    StepModel,
     change_batch,
     concat,
     cut,
@@ -24,6 +25,7 @@ from .surgery import (
     replace_between,
     set_inputs,
     set_outputs,
+    step_model,
 )
 from .walk import all_nodes, model_opset, node_place, source_line
 
@@ -33,6 +35,7 @@ __all__ = [
     "Digester",
     "Evaluator",
     "Session",
+    "StepModel",
     "all_nodes",
     "capture_model",
     "change_batch",
@@ -64,6 +67,7 @@ __all__ = [
     "shared_or_new",
     "source_line",
     "static_shape",
+    "step_model",
     "symbol_values",
     "tensor_info",
     "used_names",

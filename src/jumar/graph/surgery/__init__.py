@@ -6,9 +6,11 @@ from .cut import Cut, cut, extract, pin, set_inputs, set_outputs
 from .rename import rename
 from .replace import replace, replace_between
 from .splice import insert, remove
+from .streaming import StepModel, step_model
 
 __all__ = [
     "Cut",
+    "StepModel",
     "change_batch",
     "concat",
     "cut",
@@ -21,4 +23,5 @@ __all__ = [
     "replace_between",
     "set_inputs",
     "set_outputs",
+    "step_model",
 ]
