@@ -54,7 +54,7 @@ def convolution(step: Step) -> None:
     spatial = len(weight) - 2
     strides, dilations = (list(step.attr(name, (1,) * spatial)) for name in ("strides", "dilations"))
     if node.op_type == "Conv":
-        pads, extra = _conv_pads(step, weight, strides, dilations), None
+        pads, extra = conv_pads(step, weight, strides, dilations), None
     else:
         pads, extra = transposed_pads(step, weight, strides, dilations)
         declare_transposed(step, weight, (strides, dilations, pads, extra))
@@ -103,7 +103,8 @@ def _same_pads(total: list[int], mode: str) -> list[int]:
     return [*small, *large] if mode == "SAME_UPPER" else [*large, *small]
 
 
-def _conv_pads(step: Step, weight: tuple[int, ...], strides: list[int], dilations: list[int]) -> list[int]:
+def conv_pads(step: Step, weight: tuple[int, ...], strides: list[int], dilations: list[int]) -> list[int]:
+    """Pads of a Conv that give the same result without auto_pad."""
     mode, spatial = step.given("auto_pad"), len(weight) - 2
     if mode in ("NOTSET", "VALID"):
         return list(step.attr("pads", (0,) * 2 * spatial)) if mode == "NOTSET" else [0] * 2 * spatial
