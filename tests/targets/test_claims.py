@@ -176,7 +176,7 @@ WRONG: list[Fact] = [
     {"kernel": "GatherNd", "cann": "8.1.RC1", "engine": "aicore", "input": 0, "tables": ["ascend310p"], "types": ["bool"]},
     {"kernel": "Range", "cann": "8.1.RC1", "engine": "aicore", "input": 0, "tables": ["bs9sx1a"], "contains": ["int64"]},
     {"kernel": "Cast", "cann": "8.1.RC1", "engine": "aicore", "input": 0, "tables": ["bs9sx1a"], "at_most": True},
-    {"limit": "GRU", "attribute": "direction", "effect": "ignored"},
+    {"limit": "GRU", "attribute": "hidden_size", "effect": "ignored"},
     {"int64_first_inputs": {"bs9sx1a": 41}, "cann": "8.1.RC1"},
     {"standard_at": 11, "cann": "9.2.0-beta.2", "registered": 120, "of": 154},
     {"standard_above": 18, "cann": "9.2.0-beta.2", "at_most": -1},

@@ -12,7 +12,7 @@ from ..case import Finding, Measure, Severity
 from ..graph import Builder, used_names
 from ..graph.expansions import RUNTIME_OPERATORS, Expansion, expansions_of, load_expansions, miniature
 from ..graph.opset.schemas import find_schema
-from ..graph.opset.step import Step, Unconvertible
+from ..graph.opset.step import NotThisForm, Step, Unconvertible
 from ..graph.ranges import is_integer
 from ..targets import SEVERITY_ORDER, TAKEN, Status, Support
 from ..text import Text, say
@@ -71,13 +71,14 @@ def try_expansions(node: ir.Node, ctx: Context, rule: str, depth: int = 0) -> Ou
     own = grade_of(ctx.judge(node))
     best = Outcome(None, grade=own if depth == 0 and own != _GOOD else _BAD)
     reasons: list[Text] = []
+    forms: list[Text] = []
     for expansion in expansions_of(operator_name(node)):
         model = miniature(ctx.model, node)
         twin = model.graph[0]
         try:
             made = expand_node(model, twin, ctx, rule, expansion, depth)
         except Unconvertible as refusal:
-            reasons.append(refusal.bare)
+            (forms if isinstance(refusal, NotThisForm) else reasons).append(refusal.bare)
             continue
         grade = max((_GOOD if _becomes_int32(item, ctx) else grade_of(ctx.judge(item)) for item in made), default=_GOOD)
         names = tuple(sorted({operator_name(item) for item in made}))
@@ -92,6 +93,7 @@ def try_expansions(node: ir.Node, ctx: Context, rule: str, depth: int = 0) -> Ou
             )
     if best.expansion is not None:
         return best
+    reasons += forms
     return Outcome(None, (), reasons[0] if reasons else say("no expansion of it is known", "没有已知的展开方式"), best.grade)
 
 

@@ -16,11 +16,16 @@ from ..opset.lower.common import unsqueeze
 from ..opset.step import Step
 from .base import expands
 
+# What keeps the operator is registered, and so preferred, before what writes its steps out.
+from .directions import sides_of
+
 NODE_LIMIT = 4000
 """Nodes that a recurrent operator may be unrolled into."""
 _GATES = {"GRU": 3, "LSTM": 4, "RNN": 1}
 _DEFAULTS = {"GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh"), "RNN": ("Tanh",)}
-_NODES_A_STEP = {"GRU": 16, "LSTM": 20, "RNN": 6}
+# Nodes of a step: of the plain cell, and what a clip and lengths of the sequences add.
+_NODES_A_STEP = {"GRU": (12, 2, 3), "LSTM": (12, 4, 4), "RNN": (3, 1, 3)}
+_PEEPHOLE_NODES = 6
 # Of the functions with parameters, those of the standard where none are given.
 _ALPHA = {"leakyrelu": 0.01, "thresholdedrelu": 1.0, "hardsigmoid": 0.2, "elu": 1.0, "affine": 1.0, "scaledtanh": 1.0}
 _BETA = {"hardsigmoid": 0.5, "affine": 0.0, "scaledtanh": 1.0}
@@ -85,8 +90,9 @@ class _Direction:
 
     inputs: ir.Value  # [input, gates * hidden]
     states: ir.Value  # [hidden, gates * hidden]
-    input_bias: ir.Value | None
-    state_bias: ir.Value | None
+    matrices: list[ir.Value]  # of a GRU: the states' part of the gates and of the candidate
+    early_bias: ir.Value | None  # [gates * hidden], of input and state, added for all steps at once
+    late_bias: ir.Value | None  # [hidden], of a GRU's candidate that is reset after the product
     peepholes: list[ir.Value]
     hidden: ir.Value
     cell: ir.Value | None
@@ -104,14 +110,17 @@ class _Unrolled:
         self.batch, self.steps = (shape[0], shape[1]) if self.layout else (shape[1], shape[0])
         self.size = step.static(2)[-1]
         self.clip = step.attr("clip")
-        direction = step.attr("direction", "forward")
-        self.directions = 2 if direction == "bidirectional" else 1
-        nodes = self.steps * self.directions * _NODES_A_STEP[self.kind]
+        backwards = sides_of(step.attr("direction", "forward"))
+        self.directions = len(backwards)
+        plain, clipped, ending = _NODES_A_STEP[self.kind]
+        each = plain + (clipped if self.clip is not None else 0) + (ending if step.input(4) is not None else 0)
+        each += _PEEPHOLE_NODES if self.kind == "LSTM" and step.input(7) is not None else 0
+        nodes = self.steps * self.directions * each
         if nodes > NODE_LIMIT or not self.steps:
             step.refuse(
                 say(
-                    "unrolled over {steps} steps it has about {nodes} nodes; {limit} are allowed",
-                    "展开 {steps} 步约需 {nodes} 个节点，上限为 {limit}",
+                    "unrolled over {steps} steps it has about {nodes} nodes; {limit} are allowed (--one-step makes a model of one step)",
+                    "展开 {steps} 步约需 {nodes} 个节点，上限为 {limit}（--one-step 可生成单步模型）",
                     steps=self.steps,
                     nodes=nodes,
                     limit=NODE_LIMIT,
@@ -120,7 +129,6 @@ class _Unrolled:
         functions = _activations(step, self.directions)
         self.data = step.op("Transpose", step.needed(0), perm=[1, 0, 2]) if self.layout else step.needed(0)
         self.valid = self._masks()
-        backwards = [direction == "reverse"] if self.directions == 1 else [False, True]
         self.sides = [self._direction(place, functions[place], back) for place, back in enumerate(backwards)]
 
     def _masks(self) -> list[ir.Value | None]:
@@ -164,15 +172,23 @@ class _Unrolled:
         if inputs is None or states is None:
             step.refuse(say("its weights are missing", "缺少权重"))
         bias = self._part(3, place)
-        halves: list[ir.Value | None] = [None, None]
-        if bias is not None:
-            halves = list(self._split(bias, [gates * self.size] * 2, axis=0))
+        early, late = (None, None) if bias is None else self._biases(*self._split(bias, [gates * self.size] * 2, axis=0))
         peepholes: list[ir.Value] = []
         if self.kind == "LSTM":
             given = self._part(7, place)
             peepholes = [] if given is None else self._split(given, [self.size] * 3, axis=0)
         cell = self._state(6, place) if self.kind == "LSTM" else None
-        return _Direction(inputs, states, halves[0], halves[1], peepholes, self._state(5, place), cell, functions, backwards)
+        matrices = self._split(states, [2 * self.size, self.size], axis=1) if self.kind == "GRU" else []
+        return _Direction(inputs, states, matrices, early, late, peepholes, self._state(5, place), cell, functions, backwards)
+
+    def _biases(self, inputs: ir.Value, states: ir.Value) -> tuple[ir.Value, ir.Value | None]:
+        """What can be added before the first step, and what cannot: a bias that is reset together with the state."""
+        step = self.step
+        if self.kind != "GRU" or not step.attr("linear_before_reset", 0):
+            return step.op("Add", inputs, states), None
+        gates, candidate = self._split(states, [2 * self.size, self.size], axis=0)
+        none = step.const(np.zeros(self.size), step.dtype().numpy(), "none")
+        return step.op("Add", inputs, step.op("Concat", gates, none, axis=0)), candidate
 
     def _split(self, value: ir.Value, sizes: list[int], axis: int = 2) -> list[ir.Value]:
         """Consecutive parts of a tensor; of a weight they are weights."""
@@ -201,10 +217,11 @@ class _Unrolled:
         """The output of every step in the order of time, the last hidden state and the last cell."""
         step = self.step
         product = step.op("MatMul", self.data, side.inputs)
-        early = [side.input_bias, side.state_bias if self.kind != "GRU" else None]
-        for bias in early:
-            product = product if bias is None else step.op("Add", product, bias)
-        rows = self._split(product, [1] * self.steps, axis=0)
+        if side.early_bias is not None:
+            product = step.op("Add", product, side.early_bias)
+        # The gates and the candidate of a GRU are needed apart: two parts of the whole instead of two of every step.
+        parts = self._split(product, [2 * self.size, self.size]) if self.kind == "GRU" else [product]
+        rows = list(zip(*(self._split(part, [1] * self.steps, axis=0) for part in parts), strict=True))
         outputs: dict[int, ir.Value] = {}
         hidden, cell = side.hidden, side.cell
         for place in self._order(side):
@@ -222,41 +239,36 @@ class _Unrolled:
         # What lies behind the end of a sequence leaves its state alone, so that going backwards begins with its last element.
         return iter(range(self.steps - 1, -1, -1) if side.backwards else range(self.steps))
 
-    def _cell(self, side: _Direction, row: ir.Value, hidden: ir.Value, cell: ir.Value | None) -> tuple[ir.Value, ir.Value | None]:
-        if self.kind == "RNN":
-            total = self.step.op("Add", row, self.step.op("MatMul", hidden, side.states))
-            return side.functions[0](self.step, self.clipped(total)), None
+    def _cell(
+        self, side: _Direction, row: tuple[ir.Value, ...], hidden: ir.Value, cell: ir.Value | None
+    ) -> tuple[ir.Value, ir.Value | None]:
         if self.kind == "GRU":
-            return self._gru(side, row, hidden), None
+            return self._gru(side, row[0], row[1], hidden), None
+        total = self.step.op("Add", row[0], self.step.op("MatMul", hidden, side.states))
+        if self.kind == "RNN":
+            return side.functions[0](self.step, self.clipped(total)), None
         if cell is None:
             raise AssertionError("an LSTM has a cell")
-        return self._lstm(side, row, hidden, cell)
+        return self._lstm(side, total, cell)
 
-    def _gru(self, side: _Direction, row: ir.Value, hidden: ir.Value) -> ir.Value:
+    def _gru(self, side: _Direction, both: ir.Value, last: ir.Value, hidden: ir.Value) -> ir.Value:
         step, size = self.step, self.size
         gate, candidate = side.functions
-        both, last = self._split(row, [2 * size, size])
-        early, late = self._split(side.states, [2 * size, size], axis=1)
-        biases = [None, None] if side.state_bias is None else self._split(side.state_bias, [2 * size, size], axis=0)
-
-        def times(value: ir.Value, matrix: ir.Value, bias: ir.Value | None) -> ir.Value:
-            product = step.op("MatMul", value, matrix)
-            return product if bias is None else step.op("Add", product, bias)
-
-        gates = gate(step, self.clipped(step.op("Add", both, times(hidden, early, biases[0]))))
+        early, late = side.matrices
+        gates = gate(step, self.clipped(step.op("Add", both, step.op("MatMul", hidden, early))))
         update, reset = self._split(gates, [size, size])
         if step.attr("linear_before_reset", 0):
-            inner = step.op("Mul", reset, times(hidden, late, biases[1]))
+            inner = step.op("MatMul", hidden, late)
+            inner = step.op("Mul", reset, inner if side.late_bias is None else step.op("Add", inner, side.late_bias))
         else:
-            inner = times(step.op("Mul", reset, hidden), late, biases[1])
+            inner = step.op("MatMul", step.op("Mul", reset, hidden), late)
         fresh = candidate(step, self.clipped(step.op("Add", last, inner)))
         # (1 - z) * fresh + z * hidden
         return step.op("Add", fresh, step.op("Mul", update, step.op("Sub", hidden, fresh)))
 
-    def _lstm(self, side: _Direction, row: ir.Value, hidden: ir.Value, cell: ir.Value) -> tuple[ir.Value, ir.Value]:
+    def _lstm(self, side: _Direction, total: ir.Value, cell: ir.Value) -> tuple[ir.Value, ir.Value]:
         step = self.step
         gate, candidate, output = side.functions
-        total = step.op("Add", row, step.op("MatMul", hidden, side.states))
         let_in, let_out, keep, fresh = self._split(total, [self.size] * 4)
 
         def peeked(value: ir.Value, place: int, seen: ir.Value) -> ir.Value:

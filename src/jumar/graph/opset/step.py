@@ -39,6 +39,10 @@ class Unconvertible(Exception):  # noqa: N818 - a refusal with its reason
         super().__init__(str(self.reason))
 
 
+class NotThisForm(Unconvertible):
+    """The node is of a form that this way of expressing it is not for; why another way does not serve says more."""
+
+
 def unknown_range(value: ir.Value) -> Interval:
     """All that a tensor of its dtype can hold."""
     return whole(value.dtype or ir.DataType.FLOAT)
