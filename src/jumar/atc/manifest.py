@@ -61,6 +61,7 @@ def build_manifest(
         "host_casts": host_casts(interface),
         "assumptions": told_of_steps(steps, "assumptions"),
         "accepted": told_of_steps(steps, "accepted"),
+        "one_step": told_of_steps(steps, "one_step"),
         "cut_parts": told_of_steps(steps, "cut"),
         "machine": None if program is None or atc is None else machine_facts(program),
     }

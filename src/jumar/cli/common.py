@@ -185,6 +185,17 @@ CutAicpuOption = Annotated[
         ),
     ),
 ]
+OneStepOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--one-step",
+        metavar="NAME:DIMENSION",
+        help=text(
+            "make a model of one step of a recurrent model; these inputs carry time (repeatable)",
+            "生成循环模型的单步模型；这些输入带有时间维度（可重复）",
+        ),
+    ),
+]
 SetConstOption = Annotated[
     list[str] | None,
     typer.Option(

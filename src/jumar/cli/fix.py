@@ -13,6 +13,7 @@ from .common import (
     FeedsOption,
     FoldLimitOption,
     ModelArgument,
+    OneStepOption,
     OpsetMaxOption,
     Output,
     RangeOption,
@@ -44,6 +45,7 @@ def command(
     shape: ShapeOption = None,
     range_: RangeOption = None,
     set_const: SetConstOption = None,
+    one_step: OneStepOption = None,
     select: SelectOption = None,
     unsafe: UnsafeOption = None,
     feeds: FeedsOption = None,
@@ -54,6 +56,7 @@ def command(
     from ..graph.fold import DEFAULT_FOLD_LIMIT
     from ..verbs.common import parse_constants, parse_ranges, parse_shapes
     from ..verbs.fix import fix
+    from ..verbs.one_step import parse_one_step
 
     with output.progress() as progress:
         case = fix(
@@ -65,6 +68,7 @@ def command(
             shapes=parse_shapes(shape or []),
             ranges=parse_ranges(range_ or []),
             constants=parse_constants(set_const or []),
+            one_step=parse_one_step(one_step or []),
             select=codes(select),
             unsafe=codes(unsafe) or (),
             feeds=feeds,

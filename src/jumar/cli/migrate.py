@@ -14,6 +14,7 @@ from .common import (
     FeedsOption,
     FoldLimitOption,
     ModelArgument,
+    OneStepOption,
     OpsetMaxOption,
     Output,
     PrecisionOption,
@@ -47,6 +48,7 @@ def command(
     shape: ShapeOption = None,
     range_: RangeOption = None,
     set_const: SetConstOption = None,
+    one_step: OneStepOption = None,
     select: SelectOption = None,
     unsafe: UnsafeOption = None,
     cut: CutOption = False,
@@ -71,6 +73,7 @@ def command(
     from ..graph.fold import DEFAULT_FOLD_LIMIT
     from ..verbs.common import parse_constants, parse_ranges, parse_shapes
     from ..verbs.migrate import migrate
+    from ..verbs.one_step import parse_one_step
     from ..verbs.verify import DEFAULT_BOUND
 
     with output.progress() as progress:
@@ -84,6 +87,7 @@ def command(
             shapes=parse_shapes(shape or []),
             ranges=parse_ranges(range_ or []),
             constants=parse_constants(set_const or []),
+            one_step=parse_one_step(one_step or []),
             select=codes(select),
             cut=cut_of(cut, cut_aicpu),
             unsafe=codes(unsafe) or (),

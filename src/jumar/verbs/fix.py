@@ -31,6 +31,7 @@ from .common import ModelLike, Progress, Shapes, check_shapes, generated_feeds, 
 from .cut_parts import Cutter, artifacts, must_cut, part_file
 from .cut_unrun import OuterCut
 from .meaning import restore_meaning
+from .one_step import Stepped, not_together, to_one_step
 from .verify import nothing_chosen, unverified
 
 _MAX_ROUNDS = 4
@@ -55,6 +56,7 @@ def fix(
     shapes: Shapes | None = None,
     ranges: Mapping[str, tuple[int, int]] | None = None,
     constants: Mapping[str, Any] | None = None,
+    one_step: Mapping[str, int | str] | None = None,
     select: Sequence[str] | None = None,
     unsafe: Sequence[str] = (),
     feeds: str | Path | FeedSet | None = None,
@@ -70,6 +72,8 @@ def fix(
         shapes: sizes of dynamic inputs, written into the model.
         ranges: least and largest value of integer inputs; what rests on them is recorded with the step.
         constants: values that inputs always have; these inputs become weights, which is recorded with them.
+        one_step: of a recurrent model, the inputs that carry time and the dimension in which they do, and inputs that are states with the output
+            that is fed to each: it becomes a model of one step, whose states are inputs and outputs. All shapes must be fixed, and ``feeds`` are whole sequences, on which it is proven.
         select: only these codes or names (default: all safe rules).
         unsafe: codes whose stated assumption the caller accepts.
         feeds: ``.npz`` with real inputs; without it inputs are generated and the record says so.
@@ -98,13 +102,18 @@ def fix(
         )
     chosen = None if select is None else {find_rule(code).code for code in select}
     allowed = {find_rule(code).code for code in unsafe}
+    if one_step and constants:
+        raise not_together()
     bound = _bind(case, constants) if constants else None
     case = case if bound is None else bound[0]
     sizes = check_shapes(case.model, shapes or {})
     if ranges:
         value_ranges(case.model, ranges)  # says what is wrong with them before anything runs
     with shared_or_new(evaluator) as running:
-        run = _Run(case, running, sizes, chosen, allowed, fold_limit, progress, dict(ranges or {}), bound=bound)
+        stepped = to_one_step(case.model, one_step, sizes, feeds, running) if one_step else None
+        if stepped is not None:
+            case, sizes, feeds = case.replace(model=stepped.model), {}, stepped.feeds
+        run = _Run(case, running, sizes, chosen, allowed, fold_limit, progress, dict(ranges or {}), bound=bound, stepped=stepped)
         result = run.execute(feeds)
         if cut and must_cut(result.record, cut == "aicpu"):
             try:
@@ -168,6 +177,7 @@ class _Run:
     left_out: frozenset[tuple[str, str]] = frozenset()
     digester: Digester = field(default_factory=Digester)
     bound: tuple[Case, Interface, Step] | None = None
+    stepped: Stepped | None = None
     prover: Prover | None = None
 
     def cut(self, result: Case, aicpu: bool, feeds: str | Path | FeedSet | None, output: Path | None) -> Case | None:
@@ -196,6 +206,9 @@ class _Run:
         if self.bound is not None:
             _, self.interface, step = self.bound
             self.steps.append(step)
+        if self.stepped is not None:
+            self.steps.append(self.stepped.step)
+            self.notes.append(self.stepped.note)
         self.progress(say("check", "检查"), 0.0)
         before = self._examine()
         self.model, meant = restore_meaning(self.case, self.allowed)

@@ -27,6 +27,7 @@ from .common import Progress, Shapes, check_number, check_shapes, open_case, sil
 from .compile import compile_into
 from .fix import fix
 from .meaning import restore_meaning
+from .one_step import not_together
 from .verify import DEFAULT_BOUND, unverified, verify
 
 
@@ -41,6 +42,7 @@ def migrate(
     shapes: Shapes | None = None,
     ranges: Mapping[str, tuple[int, int]] | None = None,
     constants: Mapping[str, Any] | None = None,
+    one_step: Mapping[str, int | str] | None = None,
     select: Sequence[str] | None = None,
     unsafe: Sequence[str] = (),
     cut: bool | Literal["aicpu"] = False,
@@ -61,7 +63,7 @@ def migrate(
 
     Args:
         output: the bundle; must not exist unless ``resume`` is set.
-        ranges, constants, cut: as for :func:`~jumar.fix`; a cut model is verified as a chain, and its device part compiled.
+        ranges, constants, one_step, cut: as for :func:`~jumar.fix`; a cut model is verified as a chain, and its device part compiled.
         bound: allowed ``max_rel`` of the migrated model against the given one.
         lang: language of ``report.html``.
 
@@ -75,6 +77,8 @@ def migrate(
     check_number("--timeout", timeout, LONGEST_TIMEOUT, zero=False)
     check_precision_mode(precision_mode)  # before anything long is done
     case = open_case(model, "migrate", soc=soc, target=target, cann=cann, opset_max=opset_max)
+    if one_step and constants:
+        raise not_together()
     given = {name: np.asarray(value).tolist() for name, value in (constants or {}).items()}
     bound_model = bind_inputs(case.model, given)[0] if given else case.model
     sizes = check_shapes(bound_model, shapes or {})
@@ -85,7 +89,14 @@ def migrate(
         "target": None if case.target is None else [case.target.to_dict(), case.target.opset_min],
         "shapes": {name: list(shape) for name, shape in sizes.items()},
     }
-    rewriting = {"select": select, "unsafe": unsafe, "fold_limit": fold_limit, "cut": cut, "constants": given}
+    rewriting = {
+        "select": select,
+        "unsafe": unsafe,
+        "fold_limit": fold_limit,
+        "cut": cut,
+        "constants": given,
+        "one_step": dict(one_step or {}),
+    }
     rewriting["ranges"] = {name: list(limits) for name, limits in (ranges or {}).items()}
     compiling = {"precision_mode": precision_mode, "dry_run": dry_run, "timeout": timeout}
     bundle = Bundle.open(Path(output), resume)
@@ -156,6 +167,7 @@ class _Migration:
                     interface=record.interface,
                     cut=_cut_of(record),
                     accepted=told_of_steps(record.steps, "accepted"),
+                    one_step=told_of_steps(record.steps, "one_step"),
                     evaluator=self.evaluator,
                     progress=self._part(0.6, 0.8),
                 ).record

@@ -25,6 +25,7 @@ from ..text import Text, say
 from .accepted import Accepted
 from .check import pinned
 from .common import ModelLike, Progress, Shapes, check_number, check_shapes, open_case, refuse_compiled, silent
+from .one_step import again
 
 DEFAULT_BOUND = 1e-4
 """Allowed ``max_rel`` of a whole model in float32: several rewrites of 1e-5 and below may add up."""
@@ -41,6 +42,7 @@ def verify(
     interface: Mapping[str, Any] | None = None,
     cut: Sequence[Mapping[str, Any]] | None = None,
     accepted: Sequence[Mapping[str, Any]] | None = None,
+    one_step: Sequence[Mapping[str, Any]] | None = None,
     evaluator: Evaluator | None = None,
     progress: Progress = silent,
 ) -> Case:
@@ -55,6 +57,7 @@ def verify(
         interface: renamed or narrowed inputs and outputs, as in a manifest; found by itself inside a bundle.
         cut: the parts of a cut model, as the step ``cut`` told them; found by itself inside a bundle. The parts run one after the other.
         accepted: what rewrites may change that were asked for by code, as a manifest tells it; found by itself inside a bundle.
+        one_step: of which step of the reference this is the model, likewise.
 
     Returns:
         A case whose record has one step (``verify``, with the proof) and three measurements per output, and a finding VF601 if an
@@ -74,6 +77,10 @@ def verify(
     reference = copy_model(against) if isinstance(against, ir.Model) else load(against)
     if interface is None:
         interface = manifest.get("interface", {}) if manifest else {}
+    for item in one_step if one_step is not None else (manifest or {}).get("one_step", ()):
+        with shared_or_new(evaluator) as running:
+            reference, feeds = again(reference, item, feeds, running)
+        shapes = None  # those of the sequence
     sizes = check_shapes(reference, shapes or _shapes_of(case.model, reference, interface))
     reference = pinned(reference, sizes) if sizes else reference
     ports = Interface.of(reference).changed(interface)

@@ -148,7 +148,14 @@ def _need_one_forward_step(node: ir.Node) -> None:
     shape = known_shape(node.inputs[0]) if node.inputs[0] is not None else None
     steps = None if shape is None else shape[1 if node.attributes.get_int("layout", 0) else 0]
     if steps != 1:
-        raise _refused(place, say("it would get {steps} steps", "它会得到 {steps} 步", steps="?" if steps is None else steps))
+        raise _refused(
+            place,
+            say(
+                "it would get {steps} steps (perhaps their number is fixed inside the model; then begin with one whose shapes are open)",
+                "它会得到 {steps} 步（步数可能固定在模型内部；此时请从形状开放的模型开始）",
+                steps="?" if steps is None else steps,
+            ),
+        )
 
 
 def _initial(node: ir.Node, index: int) -> Array:
