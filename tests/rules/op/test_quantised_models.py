@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jumar import fix
+from jumar import check, fix
 from jumar.graph import Evaluator
 from jumar.proof import FeedSet
 
@@ -144,3 +144,17 @@ def test_integers_are_not_folded_into_scaled_weights(evaluator: Evaluator) -> No
         p = MatMul(x, w) m = Mul(p, s) y = Round(m) }"""
     case = fixed(text, [{"x": np.ones((1, 4), np.float32)}], evaluator)
     assert "Mul" in [node.op_type for node in case.model.graph]
+
+
+DYNAMIC = """<ir_version: 8, opset_import: ["" : 13]> agraph (float[2,4] x) => (float[2,2] y) <int8[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}, float s = {0.1},
+    float[3] three = {1, 2, 3}> { q, a, z = DynamicQuantizeLinear(x) p = MatMulInteger(q, w, z) c = Cast<to = 1>(p) BODY }"""
+
+
+@pytest.mark.parametrize(
+    "body", ["y = Mul(c, c)", "b = Mul(a, three) y = Mul(c, b)", "b = Mul(a, a) y = Mul(c, b)", "b = Mul(s, s) y = Mul(c, b)"]
+)
+def test_what_only_looks_like_a_dynamic_product_is_left_alone(body: str) -> None:
+    record = check(ir.from_onnx_text(DYNAMIC.replace("BODY", body)), soc=SOC).record
+    assert "OP279" not in {finding.code for finding in record.findings}
+    good = check(ir.from_onnx_text(DYNAMIC.replace("BODY", "b = Mul(a, s) y = Mul(c, b)")), soc=SOC).record
+    assert "OP279" in {finding.code for finding in good.findings}

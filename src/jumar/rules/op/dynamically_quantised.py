@@ -58,13 +58,16 @@ def _given(node: ir.Node, index: int) -> ir.Value | None:
 
 
 def _widened(weight: ir.Value | None, scale: ir.Value | None, zero: ir.Value | None, shape: Callable[[Any], Any]) -> Any:
-    """A constant weight in float32, ``(integers - zero point) * scale``; None if something of it is computed."""
+    """A constant weight in float32, ``(integers - zero point) * scale``; None if something of it is computed, or is of a shape that does not fit."""
     integers, factor = constant_of(weight), constant_of(scale)
     middle = np.zeros((), np.int64) if zero is None else constant_of(zero)
     if integers is None or factor is None or middle is None or integers.dtype.kind not in "iu":
         return None
-    wide = integers.astype(np.float32) - shape(middle.astype(np.float32))
-    return (wide * shape(factor.astype(np.float32))).astype(np.float32)
+    try:
+        wide = (integers.astype(np.float32) - shape(middle.astype(np.float32))) * shape(factor.astype(np.float32))
+    except (IndexError, ValueError):
+        return None
+    return wide.astype(np.float32) if wide.shape == integers.shape else None
 
 
 def _last_axis(parameter: Any) -> Any:
@@ -119,14 +122,15 @@ def _only_reader(value: ir.Value | None, op_type: str) -> ir.Node | None:
 
 def _integer_pattern(node: ir.Node) -> Match | None:
     """``DynamicQuantizeLinear``, a product of integers, ``Cast`` and ``Mul`` with both scales, as a quantiser of weights writes them."""
-    source = node.inputs[0].producer() if node.inputs[0] is not None else None
-    if source is None or source.op_type != "DynamicQuantizeLinear" or _given(node, 2) is not source.outputs[2]:
+    data = _given(node, 0)
+    source = None if data is None else data.producer()
+    if source is None or len(source.outputs) < 3 or source.op_type != "DynamicQuantizeLinear" or _given(node, 2) is not source.outputs[2]:
         return None
     cast = _only_reader(node.outputs[0], "Cast")
     scaled = None if cast is None else _only_reader(cast.outputs[0], "Mul")
     if cast is None or scaled is None or cast.outputs[0].dtype != ir.DataType.FLOAT:
         return None
-    other = next(value for value in scaled.inputs if value is not cast.outputs[0])
+    other = next((value for value in scaled.inputs if value is not cast.outputs[0]), None)
     scale = _weight_scale(other, source.outputs[1])
     convolution = node.op_type == "ConvInteger"
     shape = known_shape(_given(node, 1))

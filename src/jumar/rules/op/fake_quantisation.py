@@ -48,7 +48,7 @@ def _pair(node: ir.Node) -> Pair | None:
     source = node.inputs[0].producer() if node.inputs and node.inputs[0] is not None else None
     if source is None or source.op_type != "QuantizeLinear" or source.domain not in ("", "ai.onnx") or source.graph is not node.graph:
         return None
-    data, integers, result = source.inputs[0], node.inputs[0], node.outputs[0]
+    data, integers, result = source.inputs[0] if source.inputs else None, node.inputs[0], node.outputs[0]
     if data is None or data.const_value is not None or data.dtype not in _WIDE or result.dtype not in _WIDE or integers is None:
         return None
     shape, limits = known_shape(data), LIMITS.get(integers.dtype or ir.DataType.FLOAT)
@@ -62,13 +62,16 @@ def _pair(node: ir.Node) -> Pair | None:
 
 def _parameters(node: ir.Node, shape: tuple[int | str | None, ...] | None) -> tuple[Any, Any] | None:
     """Scale and zero point as arrays that spread over the data; None if they are computed, or of a form not written here."""
-    named = {key: node.attributes[key].as_int() for key in ("axis", "block_size", "precision") if key in node.attributes}
+    told = {key: node.attributes[key] for key in ("axis", "block_size", "precision") if key in node.attributes}
+    if len(node.inputs) < 2 or any(item.type != ir.AttributeType.INT for item in told.values()):
+        return None
+    named = {key: item.as_int() for key, item in told.items()}
     scale = constant_of(node.inputs[1])
     given = node.inputs[2] if len(node.inputs) > 2 else None
     zero = constant_of(given) if given is not None else np.zeros((), np.int64)
     if scale is None or zero is None or named.get("block_size", 0) or named.get("precision", 0) or scale.dtype != np.float32:
         return None
-    if zero.dtype.kind not in "iu":
+    if zero.dtype.kind not in "iu" or zero.size not in (1, scale.size):
         return None
     wide = zero.astype(np.int64)
     if scale.size == 1:
