@@ -293,3 +293,12 @@ def test_sizes_off_the_block_are_named_once() -> None:
     said = [finding.message.render("en") for finding in found]
     assert [message.split(" ")[0] for message in said] == ["1", "2"]  # 20 once, 197 twice; 64 is whole, and 7 is within a block
     assert "208" in found[1].remedy.render("en")
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis", "named"), [("1,2000,3", 2, True), ("1,2000,3", 1, False), ("1,20,3", 2, False), ("1,2000,16", 2, False)]
+)
+def test_a_softmax_over_few_is_named(shape: str, axis: int, named: bool) -> None:
+    text = f'<ir_version: 8, opset_import: ["" : 13]> agraph (float[{shape}] x) => (float[{shape}] y) {{ y = Softmax<axis = {axis}>(x) }}'
+    record = check(ir.from_onnx_text(text), soc="Ascend310P3").record
+    assert any(finding.code == "PF807" for finding in record.findings) == named
