@@ -76,3 +76,35 @@ def test_masks_of_several_values_are_not_made_one(evaluator: Evaluator) -> None:
     case = fix(ir.from_onnx_text(text), soc="Ascend310P3", feeds=feeds(), evaluator=evaluator)
     assert {finding.fix for finding in case.record.findings if finding.code == "DT303"} == {"unsafe"}
     assert least(case.model) == -2e9
+
+
+def causal(size: int, opset: int, axis: int = -1) -> ir.Model:
+    """Scores of all pairs of positions, of which later ones are masked by addition, as exporters of language models write it."""
+    mask = np.where(np.tri(size, dtype=bool), np.float32(0), np.finfo(np.float32).min)
+    text = f'<ir_version: 8, opset_import: ["" : {opset}]> agraph (float[2,{size},{size}] x) => (float[2,{size},{size}] y) {{ y = Softmax<axis = {axis}>(x) }}'
+    model = ir.from_onnx_text(text)
+    tensor = ir.tensor(mask, name="mask")
+    value = ir.Value(name="mask", const_value=tensor, shape=ir.Shape(mask.shape), type=ir.TensorType(ir.DataType.FLOAT))
+    model.graph.register_initializer(value)
+    softmax = model.graph[0]
+    add = ir.node("Add", [model.graph.inputs[0], value], name="add")
+    add.outputs[0].name, add.outputs[0].type, add.outputs[0].shape = "masked", ir.TensorType(ir.DataType.FLOAT), ir.Shape([2, size, size])
+    model.graph.insert_before(softmax, add)
+    softmax.replace_input_with(0, add.outputs[0])
+    return model
+
+
+@pytest.mark.parametrize(("opset", "axis"), [(13, -1), (11, 2)])
+def test_an_added_mask_that_leaves_something_of_every_row_is_replaced(opset: int, axis: int, evaluator: Evaluator) -> None:
+    feed = {"x": (np.random.default_rng(0).standard_normal((2, 80, 80)) * 9).astype(np.float32)}
+    case = fix(causal(80, opset, axis), soc="Ascend310P3", feeds=FeedSet((feed,), "test"), evaluator=evaluator)
+    assert [step.status for step in case.record.steps if step.code == "DT303"] == ["applied"]
+    assert least(case.model) == -10000.0
+    assert case.record.verdict == "ready"
+
+
+def test_along_another_axis_it_is_not(evaluator: Evaluator) -> None:
+    """Along the middle axis other places are masked, and a mask of the last axis says nothing of them."""
+    feed = {"x": np.random.default_rng(0).standard_normal((2, 80, 80)).astype(np.float32)}
+    case = fix(causal(80, 13, 1), soc="Ascend310P3", feeds=FeedSet((feed,), "test"), evaluator=evaluator)
+    assert {finding.fix for finding in case.record.findings if finding.code == "DT303"} == {"unsafe"}
