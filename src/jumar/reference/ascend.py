@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from onnx.reference.op_run import OpRun
+
+from .base import Operator
 
 Array = Any
 _ROUNDING = {"round": np.rint, "floor": np.floor, "ceil": np.ceil, "ceiling": np.ceil, "trunc": np.trunc, "truncate": np.trunc}
@@ -19,22 +20,7 @@ _INT8 = 2
 _FLOATS = {0: np.float32, 1: np.float16}
 
 
-class _Operator(OpRun):
-    op_domain = ""
-
-    def attribute(self, name: str, default: Any = None) -> Any:
-        """The attribute's value.
-
-        Raises:
-            ValueError: it is absent and has no default.
-        """
-        found = getattr(self, name, None)
-        if found is None:
-            if default is None:
-                raise ValueError(f"{type(self).__name__} has no {name}")
-            return default
-        return found
-
+class _Operator(Operator):
     def factor(self) -> np.float32:
         """``scale``, or its square where it was stored as a root."""
         scale = np.float32(self.attribute("scale"))

@@ -201,13 +201,15 @@ def _grid_sample(step: Step) -> bool:
     return True
 
 
-def grid_sample(step: Step) -> ir.Value:
-    """GridSample of known shapes."""
+def grid_sample(step: Step, form: tuple[str, str, bool] | None = None) -> ir.Value:
+    """GridSample of known shapes. ``form``: mode, padding and align_corners, where the node does not have them as GridSample would."""
     shape, grid_shape = step.static(), static_shape(step.input(1))
     if grid_shape is None or 0 in shape or 0 in grid_shape:
         step.refuse(say("the shape of its grid is not static", "其网格的形状不是静态的"))
-    mode = {"bilinear": "linear", "bicubic": "cubic"}.get(step.attr("mode", "linear"), step.attr("mode", "linear"))
-    sizes, padding, aligned = shape[2:], step.attr("padding_mode", "zeros"), bool(step.attr("align_corners", 0))
+    if form is None:
+        form = (step.attr("mode", "linear"), step.attr("padding_mode", "zeros"), bool(step.attr("align_corners", 0)))
+    sizes, (mode, padding, aligned) = shape[2:], form
+    mode = {"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
     if padding == "border" and mode == "cubic":
         # The reference evaluator brings the place to the border first, ONNX Runtime (as PyTorch) only its neighbours.
         step.refuse(say("cubic sampling at the border is not the same everywhere", "边界处的三次采样在各实现中并不一致"))
