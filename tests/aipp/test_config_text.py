@@ -6,13 +6,14 @@ import math
 
 import pytest
 from aipp_samples import GOOD, any_config, changed
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jumar.aipp.config import AippConfig, parse_config, read_config, write_config
 from jumar.errors import UsageError
 
 
+@settings(max_examples=40, deadline=None)
 @given(any_config())
 def test_what_is_written_is_read_back(config: AippConfig) -> None:
     again, found = parse_config(write_config(config, ("a comment: { [",)))

@@ -50,7 +50,7 @@ def test_every_value_of_a_channel(values: dict[str, Any], var: VarType) -> None:
         assert np.array_equal(channel_table(op, channel, var), np.array(expected, np.float16))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.integers(0, 255), st.floats(0, 255, width=16) | st.floats(0, 255), st.floats(-65504, 65504) | st.floats(2**-14, 2.0), st.sampled_from(VARS)
 )  # fmt: skip
@@ -118,7 +118,7 @@ def blocks(draw: st.DrawFn) -> tuple[dict[str, Any], tuple[int, int], bytes]:
     return values, network, np.random.default_rng(seed).integers(0, 256, count, dtype=np.uint8).tobytes()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(blocks(), st.sampled_from(VARS))
 def test_any_block_equals_the_scalar_arithmetic(case: tuple[dict[str, Any], tuple[int, int], bytes], var: VarType) -> None:
     values, network, data = case

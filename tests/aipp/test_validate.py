@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from aipp_samples import GOOD, any_config, changed
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jumar.aipp.lint import lint_aipp
@@ -129,6 +129,7 @@ def test_every_chip_with_public_tables_is_known() -> None:
     assert unknown == {"Ascend031", "Ascend035", "Ascend910_55", "Ascend910_95"}, "no public source speaks of AIPP there"
 
 
+@settings(max_examples=40, deadline=None)
 @given(any_config(), st.sampled_from([None, "Ascend310P", "Ascend310B", "SD3403"]))
 def test_no_block_crashes_the_checks(config: Any, short: str | None) -> None:
     for _, problem in check_config(config, None if short is None else chip(short), {0: (8, 8)}):

@@ -44,20 +44,25 @@ class ColourMatrix:
         return {**dict(zip(MATRIX, self.elements, strict=True)), **{f"{bias}_{index}": value for index, value in enumerate(self.bias)}}
 
 
+def exact_rows(standard: Standard, colour_range: Range) -> list[tuple[float, float, float]]:
+    """The matrix from Y, U, V to red, green, blue as the standard has it, before it is rounded."""
+    red, blue = _WEIGHTS[standard]
+    green = 1 - red - blue
+    luma, chroma = (255 / 219, 255 / 224) if colour_range == "narrow" else (1.0, 1.0)
+    return [
+        (luma, 0.0, 2 * (1 - red) * chroma),
+        (luma, -2 * (1 - blue) * blue / green * chroma, -2 * (1 - red) * red / green * chroma),
+        (luma, 2 * (1 - blue) * chroma, 0.0),
+    ]
+
+
 def decoding(standard: Standard, colour_range: Range, order: Order = "RGB") -> ColourMatrix:
     """The matrix from Y, U, V to red, green, blue.
 
     Narrow range holds Y in 16..235 and U, V in 16..240; full range (JPEG) uses all 256 values. Elements are 256ths, rounded to the nearest,
     which gives the tables of CANN's conf/aipp.
     """
-    red, blue = _WEIGHTS[standard]
-    green = 1 - red - blue
-    luma, chroma = (255 / 219, 255 / 224) if colour_range == "narrow" else (1.0, 1.0)
-    rows = [
-        (luma, 0.0, 2 * (1 - red) * chroma),
-        (luma, -2 * (1 - blue) * blue / green * chroma, -2 * (1 - red) * red / green * chroma),
-        (luma, 2 * (1 - blue) * chroma, 0.0),
-    ]
+    rows = exact_rows(standard, colour_range)
     elements = tuple(round(256 * value) for row in (rows if order == "RGB" else rows[::-1]) for value in row)
     return ColourMatrix(standard, colour_range, order, True, elements, (16 if colour_range == "narrow" else 0, 128, 128))
 

@@ -51,9 +51,9 @@ class Chip:
 
 @cache
 def fields() -> dict[str, FieldFacts]:
-    """All fields of ``aipp_op``, by name."""
+    """All fields of ``aipp_op``, by name, in the order of their numbers."""
     found = {}
-    for name, data in table("aipp.json")["fields"].items():
+    for name, data in sorted(table("aipp.json")["fields"].items(), key=lambda item: int(item[1]["number"])):
         limits, zero = _limits(data.get("range", ""))
         found[name] = FieldFacts(name, data["type"], data["repeated"], data.get("default"), limits, zero)
     return found
