@@ -202,6 +202,20 @@ def compile_kernels(path: Path) -> dict[str, Any]:
     }
 
 
+def compile_mixlists(facts: Path) -> dict[str, Any]:
+    """For each SoC the operators on the black and the white list of mixed precision (``precision_reduce``), of those the ONNX parser makes."""
+    parser = read(facts / "ops" / "onnx_frontend.json")
+    text = json.dumps(parser)
+    socs = {}
+    for soc, path in kernel_files(facts, KERNEL_STATES[0]).items():
+        flags = {name: op.get("AICore", {}).get("precision_reduce") for name, op in read(path)["ops"].items()}
+        made = {name: flag for name, flag in flags.items() if flag and (f'"{name}"' in text or f'"{name.removesuffix("D")}"' in text)}
+        socs[soc] = {
+            key: sorted(name for name, flag in made.items() if flag == word) for key, word in (("black", "false"), ("white", "true"))
+        }
+    return {"cann": KERNEL_STATES[0], "source": "precision_reduce in aic-SOC-ops-info.json", "socs": socs}
+
+
 def main(argv: list[str]) -> int:
     facts = Path(argv[0]) if argv else ROOT.parent / "shared" / "facts"
     data = Path(argv[1]) if len(argv) > 1 else ROOT / "src" / "jumar" / "data"
@@ -210,6 +224,7 @@ def main(argv: list[str]) -> int:
         "socs.json": compile_socs(facts),
         "onnx_parser.json": compile_parser(facts),
         "aipp.json": compile_aipp(facts),
+        "mixlists.json": compile_mixlists(facts),
     }.items():
         # One operator or SoC a line: a changed fact is a one-line diff.
         (data / name).write_text(dump(compiled).replace("},", "},\n") + "\n", encoding="utf-8")

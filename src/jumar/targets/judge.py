@@ -195,7 +195,7 @@ def _dtype_answers(node: NodeFacts, opset: int, target: Target, base: Support) -
     if base.engine not in ("aicore", "aicpu") or how == "before":
         return []
     kernels = tables[-1]
-    carriers = _carriers(operator_key(node.domain, node.op), opset, target.cann)
+    carriers = carriers_of(operator_key(node.domain, node.op), opset, target.cann)
     if not carriers or not all(kernels.place(ir) in _JUDGED for ir in carriers):
         return []
     answers = []
@@ -229,7 +229,7 @@ def _dtype_answers(node: NodeFacts, opset: int, target: Target, base: Support) -
 
 
 @cache
-def _carriers(key: str, opset: int, cann: str) -> tuple[str, ...]:
+def carriers_of(key: str, opset: int, cann: str) -> tuple[str, ...]:
     """The IR operators that get the inputs of an ONNX operator in their order (one of them does); none where that is not known."""
     found = registration(key, cann)
     alternatives = () if found is None else found.alternatives(opset)

@@ -127,6 +127,12 @@ def takes_dtype(kernels: KernelTable, ir: str, engine: str, index: int, dtype: s
     return bool(CASTABLE.get(dtype, {dtype}) & listed), listed
 
 
+def float_types_of(kernels: KernelTable, ir: str) -> frozenset[str]:
+    """float16, bfloat16 and float32 as far as the AI Core kernel takes them at its first input; none where no table says."""
+    listed = _taken(kernels, ir, "A", 0) | _taken(kernels, f"{ir}D", "A", 0)
+    return listed & {"float16", "bfloat16", "float32"}
+
+
 def _taken(kernels: KernelTable, ir: str, engine: str, index: int) -> frozenset[str]:
     inputs = kernels.inputs(ir, engine)
     if not inputs and engine == "A" and index == 0 and kernels.place(ir) == "aicore_via_pass":
