@@ -116,6 +116,18 @@ class _Server:
         engine = "onnx-reference" if _is_reference(session) else "onnxruntime"
         return {"arrays": [item for item, _ in packed], "names": names, "engine": engine}, [data for _, data in packed]
 
+    def measure(self, header: dict[str, Any], payloads: list[wire.Buffer]) -> tuple[dict[str, Any], list[bytes]]:
+        """Run, compare pairs of outputs here, and send the numbers and only the tensors asked for."""
+        from .measures import measured
+
+        session, _ = self.sessions[header["id"]]
+        feeds = {item["name"]: wire.unpack_array(item["array"], data) for item, data in zip(header["feeds"], payloads, strict=True)}
+        names = list(dict.fromkeys([*(name for pair in header["pairs"] for name in pair), *header["outputs"]]))
+        found = dict(zip(names, session.run(names, feeds), strict=True))
+        numbers = [measured(found[one], found[other], header["normal"]) for one, other in header["pairs"]]
+        packed = [wire.pack_array(found[name]) for name in header["outputs"]]
+        return {"arrays": [item for item, _ in packed], "names": header["outputs"], "numbers": numbers}, [data for _, data in packed]
+
     def check(self, header: dict[str, Any], payloads: list[wire.Buffer]) -> tuple[dict[str, Any], list[bytes]]:
         """Run the ONNX checker; ``reason`` is None for a valid model."""
         import onnx
@@ -150,7 +162,14 @@ def serve(source: BinaryIO, sink: BinaryIO) -> None:
         return data
 
     server = _Server()
-    commands = {"load": server.load, "run": server.run, "unload": server.unload, "check": server.check, "infer": server.infer}
+    commands = {
+        "load": server.load,
+        "run": server.run,
+        "measure": server.measure,
+        "unload": server.unload,
+        "check": server.check,
+        "infer": server.infer,
+    }
     while True:
         try:
             header, payloads = wire.decode(read)

@@ -277,6 +277,29 @@ class Session:
         self._evaluator.engines.add(self.engine)
         return {name: wire.unpack_array(item, raw) for name, item, raw in zip(reply["names"], reply["arrays"], data, strict=True)}
 
+    def measure(
+        self, feeds: Mapping[str, Any], pairs: Sequence[tuple[str, str]], outputs: Sequence[str] = (), normal: float = 0.0
+    ) -> tuple[list[dict[str, float]], dict[str, Any]]:
+        """Run, and compare pairs of outputs (reference, found) in the child: see :func:`jumar.child.measures.measured`.
+
+        Returns:
+            The numbers of each pair, and the arrays of the named outputs.
+        """
+        if self._generation != self._evaluator.current_generation():
+            self._load()
+        packed = {name: wire.pack_array(array) for name, array in feeds.items()}
+        header = {
+            "cmd": "measure",
+            "id": self._id,
+            "pairs": [list(pair) for pair in pairs],
+            "outputs": list(outputs),
+            "normal": normal,
+            "feeds": [{"name": name, "array": item} for name, (item, _) in packed.items()],
+        }
+        reply, data = self._evaluator.request(header, [payload for _, payload in packed.values()])
+        arrays = {name: wire.unpack_array(item, raw) for name, item, raw in zip(reply["names"], reply["arrays"], data, strict=True)}
+        return reply["numbers"], arrays
+
     def close(self) -> None:
         if self._evaluator.is_alive(self._generation):  # a dead child has forgotten the model already
             self._evaluator.request({"cmd": "unload", "id": self._id})
