@@ -47,7 +47,7 @@ def test_regions_are_those_of_the_standard(evaluator: Evaluator, seed: int, bins
     right = run(evaluator, "RoiAlign", standard, domain="", coordinate_transformation_mode=kind, **pooling)[0]
     assert near(found, right)
     other = run(evaluator, "MMCVRoiAlign", {"x": image, "r": regions + np.float32([0, 1, 0, 1, 0])}, aligned=int(aligned), **pooling)[0]
-    assert not near(other, right)
+    assert not right.any() or not near(other, right)  # regions that are all outside give nothing either way
 
 
 def test_the_largest_sample_of_a_ramp_is_its_last(evaluator: Evaluator) -> None:

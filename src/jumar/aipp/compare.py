@@ -314,7 +314,13 @@ def describe(slip: Slip, transform: Transform) -> Text:
     """A slip in words, with the colours of this transform."""
     if slip is COLOURS_SWAPPED:
         other = "BGR" if transform.order == "RGB" else "RGB"
-        return replace(slip.text, params={"wanted": transform.order, "given": other})
+        return say(
+            "{slip}: the model takes {wanted}, AIPP gives {given}",
+            "{slip}：模型需要 {wanted}，AIPP 给出 {given}",
+            slip=slip.text,
+            wanted=transform.order,
+            given=other,
+        )
     if slip is NUMBERS_REVERSED:
-        return replace(slip.text, params={"channel": transform.order[0]})
+        return say("{slip}: channel 0 is {channel}", "{slip}：通道 0 为 {channel}", slip=slip.text, channel=transform.order[0])
     return slip.text

@@ -71,13 +71,13 @@ VARIANCE = Slip(
 NUMBERS_REVERSED = Slip(
     "numbers-reversed",
     say(
-        "the numbers stand in the order of the other colours: channel 0 must have those of {channel}",
-        "数值按相反的颜色顺序排列：通道 0 应写 {channel} 的数值",
+        "the numbers stand in the order of the other colours: turn them round",
+        "数值按相反的颜色顺序排列：应颠倒顺序",
     ),
 )
 COLOURS_SWAPPED = Slip(
     "colours-swapped",
-    say("red and blue are exchanged: the model takes {wanted}, AIPP gives {given}", "红蓝颠倒：模型需要 {wanted}，AIPP 给出 {given}"),
+    say("red and blue are exchanged", "红蓝颠倒"),
 )
 
 

@@ -120,7 +120,7 @@ class _Server:
         """Run, compare pairs of outputs here, and send the numbers and only the tensors asked for."""
         from .measures import measured
 
-        session, _ = self.sessions[header["id"]]
+        session, *_ = self.sessions[header["id"]]
         feeds = {item["name"]: wire.unpack_array(item["array"], data) for item, data in zip(header["feeds"], payloads, strict=True)}
         names = list(dict.fromkeys([*(name for pair in header["pairs"] for name in pair), *header["outputs"]]))
         found = dict(zip(names, session.run(names, feeds), strict=True))

@@ -131,15 +131,12 @@ class _Planner:
         return None if kernel is None else kernel.takes("float32")
 
     def gaps(self) -> tuple[Text, ...]:
-        counts: dict[tuple[str, str], set[str]] = {}
+        counts: dict[str, tuple[Text, set[str]]] = {}
         for node, decision in self.decisions.items():
             gap = rule_of(node).gap
             if gap is not None and decision in ("narrow", "narrow-in"):
-                counts.setdefault(gap, set()).add(node.op_type)
-        found = [
-            say("{ops}: {english}", "{ops}：{chinese}", ops=", ".join(sorted(ops)), english=english, chinese=chinese)
-            for (english, chinese), ops in counts.items()
-        ]
+                counts.setdefault(str(gap), (gap, set()))[1].add(node.op_type)
+        found = [say("{ops}: {gap}", "{ops}：{gap}", ops=", ".join(sorted(ops)), gap=gap) for gap, ops in counts.values()]
         untyped = sum(
             any(output.type is None and output.name for output in node.outputs) for node, item in self.decisions.items() if item == "narrow"
         )

@@ -13,6 +13,8 @@ from typing import Literal
 
 import onnx_ir as ir
 
+from ..text import Text, say
+
 Unit = Literal["cube", "vector", "kernel", "move", "cast", "control"]
 Confidence = Literal["observed", "documented", "inferred", "unknown"]
 
@@ -28,7 +30,7 @@ class UnitRule:
         confidence: ``observed`` in kernel sources, ``documented`` in prototypes or guides, ``inferred`` from similar kernels, ``unknown``.
         wide: indices of float inputs that stay float32 (scales, statistics): they are not stored in 16 bits.
         closed: whether the result is representable wherever the inputs are, so that rounding it again changes nothing.
-        gap: what the emulation leaves out, in English and Chinese.
+        gap: what the emulation leaves out.
     """
 
     unit: Unit
@@ -36,7 +38,7 @@ class UnitRule:
     confidence: Confidence = "inferred"
     wide: frozenset[int] = frozenset()
     closed: bool = False
-    gap: tuple[str, str] | None = None
+    gap: Text | None = None
 
 
 _CUBE = UnitRule("cube", "float32", "documented")
@@ -46,7 +48,7 @@ _REDUCE = UnitRule("kernel", "float32", "observed")
 _NORM = UnitRule("kernel", "float32", "inferred")
 _MOVE = UnitRule("move", "", "documented", closed=True)
 _CONTROL = UnitRule("control", "", "documented")
-_STEPS = (
+_STEPS = say(
     "rounding between the time steps of a recurrent kernel is not modelled",
     "未模拟循环算子各时间步之间的舍入",
 )
@@ -96,7 +98,7 @@ _UNKNOWN = UnitRule(
     "kernel",
     "",
     "unknown",
-    gap=("its kernel is not known; it is computed in float32 and its result rounded", "其算子实现未知；按 float32 计算并对结果舍入"),
+    gap=say("its kernel is not known; it is computed in float32 and its result rounded", "其算子实现未知；按 float32 计算并对结果舍入"),
 )
 RULES: Mapping[str, UnitRule] = {op: rule for rule, ops in _GROUPS for op in ops.split()}
 """The rule of each operator of the standard."""

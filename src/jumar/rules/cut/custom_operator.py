@@ -10,6 +10,7 @@ import onnx_ir as ir
 
 from ...case import Finding
 from ...graph import all_nodes, node_place
+from ...graph.expansions import expansions_of
 from ...targets import Status
 from ...targets.overlay import overlay_folder
 from ...text import say
@@ -89,7 +90,7 @@ class CustomOperator(ModelRule):
 def _is_own(node: ir.Node, ctx: Context) -> bool:
     if not node.domain or node.domain.startswith(KNOWN_DOMAINS) or node.op_identifier() in ctx.model.functions:
         return False
-    return ctx.support(node.op_type, node.domain).status is Status.NO_PARSER
+    return ctx.support(node.op_type, node.domain).status is Status.NO_PARSER and not expansions_of(operator_name(node))
 
 
 def declaration(nodes: Sequence[ir.Node], ctx: Context) -> str:
