@@ -29,10 +29,13 @@ _HOME = {
     "ToolError": "errors",
     "UsageError": "errors",
     "check": "verbs.check",
+    "check_aipp": "verbs.aipp_check",
     "compile": "verbs.compile",
+    "derive_aipp": "verbs.aipp_derive",
     "diagnose": "verbs.diagnose",
     "diff_targets": "verbs.targets_diff",
     "doctor": "verbs.doctor",
+    "emulate_aipp": "verbs.aipp_emulate",
     "explain": "verbs.explain",
     "fix": "verbs.fix",
     "import_targets": "verbs.targets_import",
@@ -40,6 +43,7 @@ _HOME = {
     "lint": "verbs.lint",
     "list_targets": "verbs.targets",
     "migrate": "verbs.migrate",
+    "move_aipp": "verbs.aipp_move",
     "show_target": "verbs.targets",
     "simplify": "verbs.simplify",
     "verify": "verbs.verify",
@@ -64,10 +68,13 @@ __all__ = [
     "ToolError",
     "UsageError",
     "check",
+    "check_aipp",
     "compile",
+    "derive_aipp",
     "diagnose",
     "diff_targets",
     "doctor",
+    "emulate_aipp",
     "explain",
     "fix",
     "import_targets",
@@ -75,6 +82,7 @@ __all__ = [
     "lint",
     "list_targets",
     "migrate",
+    "move_aipp",
     "show_target",
     "simplify",
     "verify",
@@ -94,6 +102,10 @@ if TYPE_CHECKING:
         UsageError,
     )
     from .targets import Target
+    from .verbs.aipp_check import check_aipp
+    from .verbs.aipp_derive import derive_aipp
+    from .verbs.aipp_emulate import emulate_aipp
+    from .verbs.aipp_move import move_aipp
     from .verbs.check import check
     from .verbs.compile import compile
     from .verbs.diagnose import diagnose

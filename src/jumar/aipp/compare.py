@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..errors import UsageError
 from ..text import Text, say
 from .arithmetic import coefficients
 from .config import AippOp
@@ -115,7 +116,15 @@ def compare(
     kind, note = image_kind(op, image)
     notes = [] if note is None else [note]
     size = geometry(op, network or transform.size) or geometry(op, transform.source or DEFAULT_SIZE)
-    assert size is not None, "an open block takes the size of the network"
+    if size is None:
+        raise UsageError(
+            say("the block leaves the size of its image open", "该块没有给出图像大小"),
+            say(
+                "expected src_image_size_w and src_image_size_h, since it crops, pads or resizes",
+                "开启裁剪、补边或缩放时应给出 src_image_size_w 和 src_image_size_h",
+            ),
+            say("write them", "请写出"),
+        )
     problems = _size_problems(op, transform, size.source, size.output, network)
     shape = size.source
     problems += _matrix_problem(op, matrix)
@@ -315,12 +324,15 @@ def describe(slip: Slip, transform: Transform) -> Text:
     if slip is COLOURS_SWAPPED:
         other = "BGR" if transform.order == "RGB" else "RGB"
         return say(
-            "{slip}: the model takes {wanted}, AIPP gives {given}",
-            "{slip}：模型需要 {wanted}，AIPP 给出 {given}",
-            slip=slip.text,
+            "red and blue are exchanged: the model takes {wanted}, AIPP gives {given}",
+            "红蓝颠倒：模型需要 {wanted}，AIPP 给出 {given}",
             wanted=transform.order,
             given=other,
         )
     if slip is NUMBERS_REVERSED:
-        return say("{slip}: channel 0 is {channel}", "{slip}：通道 0 为 {channel}", slip=slip.text, channel=transform.order[0])
+        return say(
+            "the numbers stand in the order of the other colours: channel 0 must have those of {colour}",
+            "数值按相反的颜色顺序排列：通道 0 应写 {colour} 的数值",
+            colour=transform.order[0],
+        )
     return slip.text

@@ -68,17 +68,8 @@ VARIANCE = Slip(
     "variance",
     say("var_reci_chn holds 1 / variance; despite its name it wants 1 / std", "var_reci_chn 写了 1/方差；尽管名称如此，应写 1/标准差"),
 )
-NUMBERS_REVERSED = Slip(
-    "numbers-reversed",
-    say(
-        "the numbers stand in the order of the other colours: turn them round",
-        "数值按相反的颜色顺序排列：应颠倒顺序",
-    ),
-)
-COLOURS_SWAPPED = Slip(
-    "colours-swapped",
-    say("red and blue are exchanged", "红蓝颠倒"),
-)
+NUMBERS_REVERSED = Slip("numbers-reversed", say("the numbers stand in the order of the other colours", "数值按相反的颜色顺序排列"))
+COLOURS_SWAPPED = Slip("colours-swapped", say("red and blue are exchanged", "红蓝颠倒"))
 
 
 @dataclass(frozen=True)
