@@ -201,6 +201,8 @@ BAD = [
     ({"mean": [1, 2]}, "do not normalise 3 channels"),
     ({"std": 0}, "do not normalise"),
     ({"scale": "x/0"}, "scale is `x/0`"),
+    ({"mean": [0.485, 0.456, 0.406]}, "on the scale 0..1, and no scale is stated"),
+    ({"std": 0.5}, "on the scale 0..1, and no scale is stated"),
     ({"scale": 0}, "do not normalise"),
     ({"normalize": "caffe"}, "normalize is `caffe`"),
     ({"normalize": "none", "mean": 3}, "normalize is none, and mean"),

@@ -195,7 +195,7 @@ def test_guesses_give_way_to_the_proof(tmp_path: Path) -> None:
     odd = tmp_path / "odd.cfg"
     odd.write_text("aipp_op { aipp_mode: static input_format: RGB888_U8 " + " ".join(f"var_reci_chn_{i}: 58.395" for i in range(3)) + " }")
     assert codes(jumar.check_aipp(odd)) == ["AI106"]
-    assert codes(jumar.check_aipp(odd, preprocess={"std": 1 / 58.395})) == []
+    assert codes(jumar.check_aipp(odd, preprocess={"std": 1 / 58.395, "scale": "none"})) == []
 
 
 def test_move_there_and_back(tmp_path: Path, save_text: Callable[..., Path]) -> None:

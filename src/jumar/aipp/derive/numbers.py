@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -49,7 +49,26 @@ def from_preprocess(data: Mapping[str, Any]) -> Transform:
     if rule == "opencv":
         mean = tuple(value * scale for value in mean)
     transform = make(order, mean, std, scale)
+    if data.get("scale") is None:
+        _must_be_of_pixels(mean, std)
     return _with_sizes(transform, data)
+
+
+def _must_be_of_pixels(mean: Sequence[float], std: Sequence[float]) -> None:
+    """Numbers of the scale 0..1 without a word on how pixels get there are the most usual slip of all: it is not guessed which is meant.
+
+    Raises:
+        UsageError: the numbers are not those of pixels from 0 to 255, and no scale is stated.
+    """
+    if (any(mean) or any(value != 1 for value in std)) and all(-1 <= value <= 1 for value in (*mean, *std)):
+        raise refuse(
+            say("mean and std are on the scale 0..1, and no scale is stated", "均值和标准差是 0..1 尺度，却没有说明缩放"),
+            say("expected how pixels get there", "应说明像素如何缩放"),
+            say(
+                'add --scale x/255 ("scale": "x/255"), or --scale none if the network takes pixels as they are',
+                '加上 --scale x/255（"scale": "x/255"）；若网络直接使用原始像素，则用 --scale none',
+            ),
+        )
 
 
 def _scale(value: Any) -> float:
