@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -230,3 +231,26 @@ def test_move_refuses(net: Path, save_text: Callable[..., Path]) -> None:
         jumar.move_aipp(net, to="network", preprocess={"order": "GRAY"})
     with pytest.raises(UsageError, match="no image input"):
         jumar.move_aipp(save_text("agraph (float[2,3] x) => (float[2,3] y) { y = Relu(x) }"), to="network")
+
+
+def test_compile_judges_the_file_and_tells_what_it_takes(tmp_path: Path, right: Path, net: Path) -> None:
+    case = jumar.compile(net, output=tmp_path / "out", soc="Ascend310P3", aipp=right, dry_run=True)
+    assert not [code for code in codes(case.record) if code.startswith("AI")]
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["aipp"]["path"] == "right.cfg"
+    (block,) = manifest["aipp"]["blocks"]
+    assert (block["name"], block["format"], block["bytes"], block["output"]) == ("x", "RGB888_U8", 192, [8, 8])
+    wrong = tmp_path / "wrong.cfg"
+    wrong.write_text(right.read_text().replace("src_image_size_w: 8", "src_image_size_w: 16"))
+    found = jumar.compile(net, output=tmp_path / "out2", soc="Ascend310P3", aipp=wrong, dry_run=True, options={"input_fp16_nodes": "x"})
+    assert {"AI102", "AI104"} <= set(codes(found.record)) and found.record.verdict == "blocked"
+
+
+def test_migrate_takes_a_file_along(tmp_path: Path, right: Path, net: Path) -> None:
+    case = jumar.migrate(net, output=tmp_path / "bundle", soc="Ascend310P3", aipp=right, dry_run=True)
+    assert case.record.verdict == "ready"
+    manifest = json.loads((tmp_path / "bundle" / "manifest.json").read_text())
+    assert manifest["aipp"]["blocks"][0]["bytes"] == 192 and "--insert_op_conf=right.cfg" in manifest["command"]
+    with pytest.raises(UsageError, match="is not there"):
+        jumar.migrate(net, output=tmp_path / "other", soc="Ascend310P3", aipp="auto")
+    assert not (tmp_path / "other").exists()

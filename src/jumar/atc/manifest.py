@@ -30,6 +30,7 @@ def build_manifest(
     builds: Sequence[Mapping[str, Any]] = (),
     steps: Sequence[Step] = (),
     aipp: Path | None = None,
+    aipp_blocks: Sequence[Mapping[str, Any]] = (),
     program: Path | None = None,
 ) -> dict[str, Any]:
     """Everything needed to verify and to reproduce a compile.
@@ -40,7 +41,7 @@ def build_manifest(
         atc: path and outcome of the real ATC, or None when it was not run (then no .om exists).
         builds: for each .om its flags and gears, where there is more to tell than ``command``.
         steps: what was done to the model before; their assumptions, what they give up, and cuts are told.
-        aipp: the preprocessing that is inserted.
+        aipp: the preprocessing that is inserted; ``aipp_blocks``: what each of its blocks takes and gives.
         program: the ATC that was run, whose CANN, driver and firmware are told.
     """
     data: dict[str, Any] = {
@@ -57,7 +58,9 @@ def build_manifest(
     }
     optional: dict[str, Any] = {
         "builds": [dict(item) for item in builds],
-        "aipp": None if aipp is None else {"path": aipp.name, "sha256": file_sha256(aipp)},
+        "aipp": None
+        if aipp is None
+        else {"path": aipp.name, "sha256": file_sha256(aipp), **({"blocks": list(aipp_blocks)} if aipp_blocks else {})},
         "host_casts": host_casts(interface),
         "assumptions": told_of_steps(steps, "assumptions"),
         "accepted": told_of_steps(steps, "accepted"),

@@ -219,6 +219,7 @@ FoldLimitOption = Annotated[
 PrecisionOption = Annotated[
     str | None, typer.Option("--precision-mode", metavar="MODE", help=text("ATC's --precision_mode_v2", "ATC 的 --precision_mode_v2"))
 ]
+AippOption = Annotated[str | None, typer.Option("--aipp", metavar="FILE", help=text("preprocessing to insert", "要插入的预处理配置"))]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help=text("do not run atc even if it is installed", "即使已安装也不运行 atc"))]
 TimeoutOption = Annotated[float, typer.Option("--timeout", metavar="SECONDS", help=text("seconds atc may take", "atc 的时间上限（秒）"))]
 

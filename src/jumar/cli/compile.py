@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from .common import (
+    AippOption,
     CannOption,
     DryRunOption,
     ModelArgument,
@@ -71,7 +72,6 @@ SplitOption = Annotated[bool, typer.Option("--split", help=text("an .om of its o
 FormatOption = Annotated[
     str | None, typer.Option("--input-format", metavar="LAYOUT", help=text("ATC's --input_format", "ATC 的 --input_format"))
 ]
-AippOption = Annotated[str | None, typer.Option("--aipp", metavar="FILE", help=text("preprocessing to insert", "要插入的预处理配置"))]
 KeepOption = Annotated[
     list[str] | None,
     typer.Option(

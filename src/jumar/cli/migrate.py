@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from .common import (
+    AippOption,
     CannOption,
     CutAicpuOption,
     CutOption,
@@ -64,6 +65,7 @@ def command(
     ] = None,
     fold_limit: FoldLimitOption = None,
     precision_mode: PrecisionOption = None,
+    aipp: AippOption = None,
     dry_run: DryRunOption = False,
     timeout: TimeoutOption = 3600.0,
     resume: Annotated[
@@ -95,6 +97,7 @@ def command(
             bound=DEFAULT_BOUND if bound is None else bound,
             fold_limit=DEFAULT_FOLD_LIMIT if fold_limit is None else size(fold_limit),
             precision_mode=precision_mode,
+            aipp=aipp,
             dry_run=dry_run,
             timeout=timeout,
             resume=resume,

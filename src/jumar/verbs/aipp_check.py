@@ -83,7 +83,7 @@ def check_aipp(
     findings = judged.compare(name) if transform is not None else []
     certain = {op.line for op in judged.judged_ops}
     findings += [
-        _finding(problem, name, line)
+        finding_of(problem, name, line)
         for line, problem in problems
         if not (problem.code == "AI106" and _block_line(parsed, line) in certain)
     ]
@@ -116,7 +116,7 @@ def check_aipp(
     )
 
 
-def _finding(problem: Problem, name: str, line: int) -> Finding:
+def finding_of(problem: Problem, name: str, line: int) -> Finding:
     """A problem with its place; ATC's codes stand behind the reason."""
     place = f"{name}:{line}"
     why = (

@@ -19,12 +19,13 @@ from ..atc.configs import Configs
 from ..atc.gears import HIDDEN_INPUT, Gears, Kind
 from ..atc.options import ModelFacts
 from ..atc.toolchain import DEFAULT_TIMEOUT, LONGEST_TIMEOUT
-from ..case import Artifact, Case, ModelInfo, Step
+from ..case import Artifact, Case, Finding, ModelInfo, Step
 from ..errors import UsageError
 from ..graph import all_nodes, model_info, write_atomic
 from ..graph.digest import file_sha256
 from ..targets import Target
 from ..text import Text, say
+from .aipp_compile import judge_inserted
 from .check import examine, pinned
 from .common import Progress, Shapes, check_number, check_shapes, open_case, silent
 from .compile_gears import gear_findings, names_of_gears, read_wanted_gears
@@ -104,7 +105,8 @@ def compile(
         split: make an .om for each gear instead of one for all.
         precision_mode: value of --precision_mode_v2 (default: ATC's own, fp16).
         input_format: value of --input_format (default: chosen from the model).
-        aipp: file for --insert_op_conf.
+        aipp: file for --insert_op_conf; it is judged with the model and the command (AI101 to AI107), and the manifest tells what each
+            block takes.
         configs: what ATC's configuration files shall say.
         options: further flags of ATC by name, without dashes.
         tune: run AOE first, for subgraphs or operators. It needs a device.
@@ -206,6 +208,11 @@ def compile_into(
     tuning = [aoe_command(command, JOBS[wanted.tune]) for command in commands] if wanted.tune is not None else []
     digest = file_sha256(absolute)
     made = _written(folder, texts, copies)
+    inserted = copies.get("insert_op_conf")
+    told: tuple[Finding, ...] = ()
+    blocks: list[dict[str, Any]] = []
+    if inserted is not None:
+        told, blocks = judge_inserted(folder / inserted.name, commands[0].argv(), model_info(case.model, None).inputs, case.target)
     digests = {model_path: digest, **_weights(case, folder, model_path), **{item.path: str(item.sha256) for item in made}}
     script = shell_script([*tuning, *commands], case.target, digests, verbose_log=wanted.verbose_log)
     write_atomic(folder / "compile.sh", script, mode=0o755)
@@ -223,7 +230,8 @@ def compile_into(
         atc=outcome.atc,
         **({} if wanted.plain else {"builds": _builds(commands, tuning, wanted, outcome.runs)}),
         steps=history,
-        aipp=None if wanted.aipp is None else (folder / options["insert_op_conf"]),
+        aipp=None if inserted is None else (folder / inserted.name),
+        aipp_blocks=blocks,
         program=None if dry_run else find_atc(),
     )
     write_atomic(folder / "manifest.json", json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
@@ -232,7 +240,7 @@ def compile_into(
     if len(commands) > 1:
         taken["commands"] = [command.argv() for command in commands]
     step = Step("compile", __version__, digest, None, round(time.perf_counter() - start, 4), taken)
-    record = case.record.extend(findings=outcome.findings, artifacts=artifacts, steps=(step,), notes=(*notes, *outcome.notes))
+    record = case.record.extend(findings=(*told, *outcome.findings), artifacts=artifacts, steps=(step,), notes=(*notes, *outcome.notes))
     return case.replace(record=record)
 
 

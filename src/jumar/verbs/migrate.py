@@ -24,7 +24,7 @@ from ..targets import Target
 from ..text import Lang, default_lang, say
 from .bundle import MODEL_FILE, Bundle
 from .common import Progress, Shapes, check_number, check_shapes, open_case, silent
-from .compile import compile_into
+from .compile import Wanted, compile_into
 from .fix import fix
 from .meaning import restore_meaning
 from .one_step import not_together
@@ -50,6 +50,7 @@ def migrate(
     bound: float = DEFAULT_BOUND,
     fold_limit: int = DEFAULT_FOLD_LIMIT,
     precision_mode: str | None = None,
+    aipp: str | Path | None = None,
     dry_run: bool = False,
     timeout: float = DEFAULT_TIMEOUT,
     resume: bool = False,
@@ -65,6 +66,7 @@ def migrate(
         output: the bundle; must not exist unless ``resume`` is set.
         ranges, constants, one_step, cut: as for :func:`~jumar.fix`; a cut model is verified as a chain, and its device part compiled.
         bound: allowed ``max_rel`` of the migrated model against the given one.
+        aipp: preprocessing to insert; taken into the bundle, judged, and told in the manifest.
         lang: language of ``report.html``.
 
     Returns:
@@ -99,6 +101,7 @@ def migrate(
     }
     rewriting["ranges"] = {name: list(limits) for name, limits in (ranges or {}).items()}
     compiling = {"precision_mode": precision_mode, "dry_run": dry_run, "timeout": timeout}
+    inserted = None if aipp is None else _aipp_file(aipp)
     bundle = Bundle.open(Path(output), resume)
     with Evaluator() as evaluator:
         job = _Migration(case, str(model), bundle, sizes, None if feeds is None else str(feeds), source, evaluator, progress)
@@ -109,7 +112,7 @@ def migrate(
             raise
         meant, changed = restore_meaning(case, {find_rule(code).code for code in unsafe})
         record = job.verify(record, bound, meant if changed else None)
-    record = job.compile(record, compiling)
+    record = job.compile(record, compiling, inserted)
     record = job.bundle.finish(record, lang or default_lang())
     progress(say("done", "完成"), 1.0)
     return Case(load(job.bundle.final / MODEL_FILE), case.target, record)
@@ -179,7 +182,7 @@ class _Migration:
         new = tuple(finding for finding in done.findings if finding.code not in known)
         return record.extend(findings=new, steps=done.steps, measurements=done.measurements)
 
-    def compile(self, record: Record, options: dict[str, Any]) -> Record:
+    def compile(self, record: Record, options: dict[str, Any], aipp: Path | None = None) -> Record:
         if record.verdict == "blocked":
             return record.extend(notes=(say("no ATC command was written: errors stand", "存在错误，未生成 ATC 命令"),))
 
@@ -196,12 +199,16 @@ class _Migration:
                 files=record.artifacts,
                 history=record.steps,
                 progress=self._part(0.8, 0.95),
+                wanted=None if aipp is None else Wanted(aipp=aipp),
                 **options,
             ).record
 
+        digest = None if aipp is None else [aipp.name, file_sha256(aipp)]
         atc = None if options["dry_run"] else find_atc()
         tool = None if atc is None else [str(atc), atc.stat().st_mtime]
-        done = self.bundle.stage("compile", {**self.source, **options, "fixed": _model_digest(record), "atc": tool}, work)
+        done = self.bundle.stage(
+            "compile", {**self.source, **options, "fixed": _model_digest(record), "atc": tool, **({"aipp": digest} if digest else {})}, work
+        )
         return replace(record.extend(findings=done.findings, steps=done.steps), artifacts=done.artifacts)
 
 
@@ -212,6 +219,16 @@ def _cut_of(record: Record) -> Sequence[Mapping[str, Any]]:
 
 def _model_digest(record: Record) -> str:
     return next(item.sha256 for item in record.artifacts if item.kind == "model" and item.sha256 is not None)
+
+
+def _aipp_file(path: str | Path) -> Path:
+    if not Path(path).is_file():
+        raise UsageError(
+            say("the AIPP file `{path}` is not there", "AIPP 文件 `{path}` 不存在", path=str(path)[-200:]),
+            say("expected a file; what training does before the model is not in the model", "应为文件；训练时在模型之前的处理不在模型中"),
+            say("`jumar aipp derive` writes one from the training transform", "`jumar aipp derive` 可由训练时的预处理生成"),
+        )
+    return Path(path)
 
 
 def _existing(path: str | Path) -> Path:
