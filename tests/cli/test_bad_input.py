@@ -261,7 +261,7 @@ BAD: dict[str, tuple[Make, str]] = {
     ),
     "no verb": (
         lambda _folder: [],
-        "no command was given; expected one of: migrate, check, fix, simplify, verify, compile, lint, explain, diagnose, doctor, inspect, view, targets; ",
+        "no command was given; expected one of: migrate, check, fix, simplify, verify, compile, lint, explain, diagnose, doctor, inspect, view, aipp, targets; ",
     ),
     "no verb of targets": (
         lambda _folder: ["targets"],
