@@ -47,6 +47,7 @@ _HOME = {
     "show_target": "verbs.targets",
     "simplify": "verbs.simplify",
     "verify": "verbs.verify",
+    "verify_precision": "verbs.precision",
 }
 
 __all__ = [
@@ -86,6 +87,7 @@ __all__ = [
     "show_target",
     "simplify",
     "verify",
+    "verify_precision",
 ]
 
 if TYPE_CHECKING:
@@ -115,6 +117,7 @@ if TYPE_CHECKING:
     from .verbs.inspect import inspect
     from .verbs.lint import lint
     from .verbs.migrate import migrate
+    from .verbs.precision import verify_precision
     from .verbs.simplify import simplify
     from .verbs.targets import list_targets, show_target
     from .verbs.targets_diff import diff_targets

@@ -85,3 +85,17 @@ def test_a_constant_offset_shows_in_the_centred_cosine() -> None:
     found = measured(a, b)
     assert found["cosine"] > 0.999999
     assert abs(found["centred"]) < 0.1
+
+
+def test_a_wrong_scale_shows_in_the_similarity() -> None:
+    a = np.random.default_rng(0).standard_normal(1000).astype(np.float32)
+    found = measured(a, a * np.float32(1.5))
+    assert found["cosine"] > 0.999999
+    assert found["similarity"] < 0.9
+
+
+def test_deviations_that_vanish_are_a_loss() -> None:
+    a = (4096 + np.random.default_rng(0).random(1000)).astype(np.float32)
+    found = measured(a, np.full_like(a, 4096))
+    assert found["cosine"] > 0.999999
+    assert found["similarity"] == 0.0

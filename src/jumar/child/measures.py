@@ -13,14 +13,22 @@ _TINY = np.float32(2.0**-126)
 """Added in logarithms, so that zero has one."""
 
 
+_BLIND = 0.99
+"""Share of the mean in the sum of squares from which on the plain cosine says nothing of the deviations."""
+
+
 def measured(reference: Any, found: Any, normal: float = 0.0) -> dict[str, float]:
     """Numbers of a comparison, all finite.
 
-    ``differ`` is the share of elements that are not equal. For floats there are also ``max_abs``, ``cosine``, ``centred`` (cosine of the
-    deviations from each mean), ``euclid`` (norm of the difference over that of the reference), ``kl`` (of the magnitudes, each scaled to a
-    sum of 1), ``rmse``, ``mean_abs``, ``sqnr`` in dB, ``low``, ``high`` and ``least`` (smallest magnitude above zero) of the reference, and the
-    shares ``overflow`` (infinite or NaN where the reference is not), ``underflow`` (zero where it is not) and ``subnormal`` (magnitude
-    below ``normal`` in what was found).
+    ``differ`` is the share of elements that are not equal. For floats there are also:
+
+    - ``max_abs``, ``rmse``, ``mean_abs``, ``sqnr`` in dB, and ``euclid``: norm of the difference over that of the reference.
+    - ``cosine``; ``centred``: cosine of the deviations from each mean; ``similarity``: the centred one where the plain one is blind (the
+      mean is 99 % of the squares), and not above ``1 - euclid**2 / 2``, so that a wrong scale shows as well.
+    - ``kl``: divergence of the magnitudes, each scaled to a sum of 1.
+    - ``low``, ``high`` and ``least`` (smallest magnitude above zero) of the reference.
+    - the shares ``overflow`` (infinite or NaN where the reference is not), ``underflow`` (zero where it is not) and ``subnormal``
+      (magnitude below ``normal`` in what was found).
 
     Returns:
         Nothing where the two cannot be compared (other shape or kind, sequences, strings).
@@ -118,15 +126,20 @@ class _Sums:
         if self.overflow or not self.finite:
             return shares | _LOST
         n = self.finite
-        centred = self.ab - self.a * self.b / n
-        spread = math.sqrt(max(self.aa - self.a**2 / n, 0.0)) * math.sqrt(max(self.bb - self.b**2 / n, 0.0))
-        # Sums of squares that cancel leave noise: a constant tensor has no deviations.
-        flat = spread <= 1e-12 * math.sqrt(self.aa * self.bb)
+        one, other = (math.sqrt(max(squares - total**2 / n, 0.0)) for squares, total in ((self.aa, self.a), (self.bb, self.b)))
+        cosine = _ratio(self.ab, math.sqrt(self.aa) * math.sqrt(self.bb))
+        blind = self.a**2 / n > _BLIND * self.aa
+        # Sums of squares that cancel leave noise: deviations below a millionth are none, and a tensor without any is not judged by them.
+        centred = cosine if one <= 1e-6 * math.sqrt(self.aa) else _ratio(self.ab - self.a * self.b / n, one * other)
+        if other <= 1e-7 * math.sqrt(self.bb) < one:
+            centred = 0.0
+        euclid = min(math.sqrt(self.dd / self.aa), _LIMIT) if self.aa else _LIMIT
         return shares | {
             "max_abs": self.largest,
-            "cosine": _ratio(self.ab, math.sqrt(self.aa) * math.sqrt(self.bb)),
-            "centred": 1.0 if flat and self.largest == 0 else 0.0 if flat else max(-1.0, min(1.0, centred / spread)),
-            "euclid": min(math.sqrt(self.dd / self.aa), _LIMIT) if self.aa else _LIMIT,
+            "cosine": cosine,
+            "centred": centred,
+            "similarity": min(centred if blind else cosine, 1.0 - min(euclid**2 / 2, 1.0)),
+            "euclid": euclid,
             "kl": self._divergence(),
             "rmse": math.sqrt(self.dd / n),
             "mean_abs": self.abs / n,
@@ -144,6 +157,7 @@ _EQUAL: dict[str, float] = {
     "max_abs": 0.0,
     "cosine": 1.0,
     "centred": 1.0,
+    "similarity": 1.0,
     "euclid": 0.0,
     "kl": 0.0,
     "rmse": 0.0,
@@ -154,6 +168,7 @@ _LOST: dict[str, float] = {
     "max_abs": _LIMIT,
     "cosine": 0.0,
     "centred": 0.0,
+    "similarity": 0.0,
     "euclid": _LIMIT,
     "kl": _LIMIT,
     "rmse": _LIMIT,

@@ -56,6 +56,8 @@ class _Planner:
     decisions: dict[ir.Node, Decision] = field(default_factory=dict)
     host: set[ir.Value] = field(default_factory=set)
     stuck: set[str] = field(default_factory=set)
+    listed: dict[ir.Node, Decision] = field(default_factory=dict)
+    """What the lists say, whatever is kept: it is not known that a gray operator follows one that was kept by name."""
 
     def graph(self, graph: ir.Graph) -> None:
         for node in graph:
@@ -83,15 +85,23 @@ class _Planner:
             return False
         if rule_of(node).unit not in ("vector", "move", "cast") and node.op_type not in _FOLDED:
             return False
-        return all(item is None or item in self.host or _is_constant(item) for item in node.inputs)
+        return all(item is None or self.is_host(item) for item in node.inputs)
+
+    def is_host(self, value: ir.Value) -> bool:
+        return value in self.host or _is_constant(value)
 
     def by_policy(self, node: ir.Node, rule: UnitRule) -> Decision:
         kernel = self.kernel(node)
         wide = self.takes_float32(rule, kernel)
+        decision = self.unkept(node, rule, kernel, wide)
+        self.listed[node] = decision
         if self.is_kept(node):
             if wide is not False:
                 return "keep"
             self.stuck.add(node_place(node))
+        return decision
+
+    def unkept(self, node: ir.Node, rule: UnitRule, kernel: FloatKernel | None, wide: bool | None) -> Decision:
         storage = self.mode.storage_name
         if kernel is not None and kernel.takes(storage) is False:
             return "keep"
@@ -110,8 +120,8 @@ class _Planner:
         on_list = kernel.on_list if kernel is not None and kernel.on_list is not None else _general_list(node, rule)
         if on_list != "gray":
             return "keep" if on_list == "black" else "narrow"
-        before = [item.producer() for item in node.inputs if item is not None and item not in self.host and is_float(item)]
-        known = [self.decisions.get(item) for item in before if item is not None]
+        before = [item.producer() for item in node.inputs if item is not None and is_float(item) and not self.is_host(item)]
+        known = [self.listed.get(item, self.decisions.get(item)) for item in before if item is not None]
         return "narrow" if known and all(item == "narrow" for item in known) and len(known) == len(before) else "keep"
 
     def is_kept(self, node: ir.Node) -> bool:

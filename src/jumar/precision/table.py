@@ -26,6 +26,7 @@ class Errors:
     differ: float = 0.0
     cosine: float = 1.0
     centred: float = 1.0
+    similarity: float = 1.0
     max_abs: float = 0.0
     euclid: float = 0.0
     kl: float = 0.0
@@ -46,7 +47,7 @@ class Errors:
 
 
 _FIELDS = tuple(Errors.__dataclass_fields__)
-_HIGH_IS_GOOD = ("cosine", "centred", "sqnr")
+_HIGH_IS_GOOD = ("cosine", "centred", "similarity", "sqnr")
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,14 @@ _COMPARISON_VERDICTS = {
     "warnings": say("equal within the bound, with warnings", "在界限内一致，但有警告"),
     "blocked": say("not equal within the bound", "超出界限，不一致"),
 }
+_PRECISION_VERDICTS = {
+    "ready": say("within the bound in this precision (emulated)", "在此精度下达到界限（模拟）"),
+    "warnings": say(
+        "out of bound in this precision (emulated), and within it with the nodes listed kept in float32",
+        "在此精度下未达到界限（模拟）；将所列节点保持 float32 后达到",
+    ),
+    "blocked": say("out of bound in this precision (emulated)", "在此精度下未达到界限（模拟）"),
+}
 _LOG_VERDICTS = {
     "ready": say("no failure", "没有失败"),
     "warnings": say("it ended in success, after the errors listed", "在所列错误之后最终成功"),
@@ -45,7 +53,8 @@ def new_port(item: Mapping[str, Any]) -> str:
 
 def verdict_text(record: Record) -> Text:
     """The verdict in words that fit the verb."""
-    words = {"verify": _COMPARISON_VERDICTS, "diagnose": _LOG_VERDICTS, "doctor": _MACHINE_VERDICTS}
+    verify = _PRECISION_VERDICTS if "precision" in record.data else _COMPARISON_VERDICTS
+    words = {"verify": verify, "diagnose": _LOG_VERDICTS, "doctor": _MACHINE_VERDICTS}
     return words.get(record.verb, _TARGET_VERDICTS)[record.verdict]
 
 
