@@ -64,7 +64,7 @@ def verify_precision(
         keep_list: a folder: if the outputs miss the bound, search what to keep, and write ATC's files there.
 
     Returns:
-        A case whose record has the findings VF604 (outputs out of bound), VF605 (where an error is born), VF606 (what to keep) and VF607
+        A case whose record has the findings VF609 (outputs out of bound), VF610 (where an error is born), VF606 (what to keep) and VF607
         (what the emulation leaves out), two measurements per output, and all numbers in ``data``.
 
     Raises:
@@ -251,7 +251,7 @@ class _Run:
 
     def _lost(self, name: str, value: float, metric: str, mended: bool) -> Finding:
         words = {"name": name, "metric": metric, "value": value, "bound": self.goal.bound, "mode": self.mode.name}
-        return find_rule("VF604").finding(
+        return find_rule("VF609").finding(
             say(
                 "output `{name}` in {mode}: {metric} {value:.4g}, bound {bound:g}",
                 "输出 `{name}` 在 {mode} 下：{metric} {value:.4g}，界限 {bound:g}",
@@ -295,7 +295,7 @@ def _gap(text: Text) -> Finding:
 
 
 def _born(found: Localisation, plan: Plan) -> list[Finding]:
-    rule = find_rule("VF605")
+    rule = find_rule("VF610")
     findings = []
     for culprit in found.culprits[:_SHOWN]:
         row, errors = culprit.row, culprit.row.entire

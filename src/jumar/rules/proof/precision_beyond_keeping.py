@@ -15,7 +15,7 @@ class PrecisionBeyondKeeping(Rule):
 
     Why on Ascend: the matrix products of some cores take float16 only; an operator that must be narrowed loses too much.
 
-    Fix: rescale the model where the error is born (VF605), or choose a target with float32 matrix products.
+    Fix: rescale the model where the error is born (VF610), or choose a target with float32 matrix products.
 
     Fix safety: advice only.
 
@@ -26,7 +26,7 @@ class PrecisionBeyondKeeping(Rule):
 
     在昇腾上的原因：部分核心的矩阵乘只支持 float16；必须降精度的算子损失过大。
 
-    修复：在误差起源处（VF605）重新缩放模型，或选择矩阵乘支持 float32 的目标。
+    修复：在误差起源处（VF610）重新缩放模型，或选择矩阵乘支持 float32 的目标。
 
     修复安全性：仅为建议。
 

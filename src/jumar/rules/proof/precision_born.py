@@ -1,4 +1,4 @@
-"""VF605: the node where an error of precision is born, and what helps."""
+"""VF610: the node where an error of precision is born, and what helps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ..base import Rule
 
 
 class PrecisionBorn(Rule):
-    code = "VF605"
+    code = "VF610"
     name = "precision-born"
     since = "0.1"
     severity = "warning"

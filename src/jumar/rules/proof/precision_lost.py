@@ -1,4 +1,4 @@
-"""VF604: an output is out of bound when tensors are stored in 16 bits."""
+"""VF609: an output is out of bound when tensors are stored in 16 bits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ..base import Rule
 
 
 class PrecisionLost(Rule):
-    code = "VF604"
+    code = "VF609"
     name = "precision-lost"
     since = "0.1"
     severity = "error"
@@ -15,7 +15,7 @@ class PrecisionLost(Rule):
 
     Why on Ascend: ATC stores tensors in float16 unless told otherwise, and a model that loses its results there loses them on the device.
 
-    Fix: look at VF605 for the place; rewrite it as advised, or let --keep-list write which nodes stay in float32. A warning once such a list was found.
+    Fix: look at VF610 for the place; rewrite it as advised, or let --keep-list write which nodes stay in float32. A warning once such a list was found.
 
     Fix safety: advice only.
 
@@ -26,7 +26,7 @@ class PrecisionLost(Rule):
 
     在昇腾上的原因：除非另行指定，ATC 以 float16 存储张量；在此丢失结果的模型在设备上同样会丢失。
 
-    修复：查看 VF605 指出的位置；按建议改写，或用 --keep-list 写出需保持 float32 的节点。找到这样的名单后降为警告。
+    修复：查看 VF610 指出的位置；按建议改写，或用 --keep-list 写出需保持 float32 的节点。找到这样的名单后降为警告。
 
     修复安全性：仅为建议。
 
