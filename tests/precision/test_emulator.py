@@ -235,3 +235,14 @@ def test_statistics_and_scales_stay_wide(evaluator: Evaluator) -> None:
         evaluator, model, x=np.full((1, 1, 1, 1), 2.0, np.float32), s=one, b=one * 0, m=one * np.float32(1.9999), v=one * np.float32(1e-10)
     )
     assert abs(found["z"].item() - 10.0) < 0.05, "in float16 the mean would be 2 and the variance 0"
+
+
+def test_what_is_not_modelled_is_listed() -> None:
+    from jumar.precision import make_plan
+
+    model = parsed(
+        "{ y, h = GRU<hidden_size = 2>(x, w, r) }", "float[3,1,2] x, float[1,6,2] w, float[1,6,2] r", "float[3,1,1,2] y, float[1,1,2] h"
+    )
+    (gap,) = make_plan(model, find_mode("fp16")).gaps
+    assert str(gap).startswith("GRU: ")
+    assert make_plan(model, find_mode("origin")).gaps == ()

@@ -11,7 +11,7 @@ import pytest
 
 from jumar.graph import Evaluator, infer_shapes
 from jumar.precision import find_mode, make_plan
-from jumar.precision.localise import localise
+from jumar.precision.localise import guilty, localise
 from jumar.precision.metrics import make_goal
 from jumar.precision.table import per_node
 
@@ -152,3 +152,32 @@ def test_a_layer_norm_written_out_gives_silent_zeros(evaluator: Evaluator) -> No
     first = localise(model, plan, table.rows, ["z"]).culprits[0]
     assert first.node.name == "make_p"
     assert first.pattern.key == "layer-norm"
+
+
+def test_a_loss_that_does_not_matter_is_not_guilty(evaluator: Evaluator) -> None:
+    """A gate near 0.5 loses its deviations and nobody minds; the offset behind it is what spoils the output."""
+    body = """{
+        small = Mul(x, tiny)
+        gate = Sigmoid(small)
+        open = Mul(x, gate)
+        far = Add(open, offset)
+        back = Sub(far, offset)
+        z = Identity(back)
+    }"""
+    text = f'<ir_version: 8, opset_import: ["" : 13]>\nnet (float[8,16] x, float tiny, float offset) => (float[8,16] z) {body}'
+    model = ir.from_onnx_text(text)
+    for value, number in zip(list(model.graph.inputs)[1:], (1e-4, 4096.0), strict=True):
+        model.graph.inputs.remove(value)
+        value.const_value = ir.tensor(np.array(number, np.float32), name=value.name)
+        model.graph.register_initializer(value)
+    for node in model.graph:
+        node.name = f"make_{node.outputs[0].name}"
+    infer_shapes(model)
+    plan, goal = make_plan(model, find_mode("fp16")), make_goal()
+    feeds = [{"x": np.random.default_rng(0).standard_normal((8, 16)).astype(np.float32)}]
+    table = per_node(model, plan, evaluator, feeds)
+    found = localise(model, plan, table.rows, ["z"])
+    assert "make_gate" in [item.node.name for item in found.culprits]
+    names = [item.node.name for item in guilty(found, model, plan, goal, feeds, table.right, evaluator).culprits]
+    assert names[0] == "make_far"
+    assert "make_gate" not in names

@@ -71,3 +71,10 @@ def test_every_metric_is_met_by_equal_outputs(name: str) -> None:
 def test_not_a_number_is_never_good_enough() -> None:
     goal = make_goal(lambda _one, _other: float("nan"), 0.0)
     assert goal.missed(goal.values([{}], [{}])) == ["-"]
+
+
+@pytest.mark.parametrize("name", sorted(METRICS))
+def test_another_shape_is_never_good_enough(name: str) -> None:
+    goal = make_goal(name)
+    right, device = [{"z": np.zeros((2, 6, 8), np.float32)}], [{"z": np.zeros((2, 5, 8), np.float32)}]
+    assert goal.missed(goal.values(right, device)) == ["z"]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import onnx_ir as ir
 
-from ..graph import node_place
+from ..graph import Evaluator, node_place
+from .emulator import emulated
 from .lanes import read_by
+from .metrics import Arrays, Goal
 from .patterns import Pattern, pattern_of
 from .plan import Plan
 from .table import Errors, Row
@@ -30,6 +32,8 @@ class Culprit:
     row: Row
     pattern: Pattern
     node: ir.Node
+    alone: Mapping[str, float] = field(default_factory=dict)
+    """The metric of each output when nothing but this node is narrowed, where that was tried."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,23 @@ def _upstream(model: ir.Model, names: Collection[str]) -> set[ir.Node]:
     return found
 
 
-def node_names(model: ir.Model) -> Mapping[str, ir.Node]:
-    """Nodes of the main graph by the name that rows have."""
-    return {node_place(node): node for node in model.graph}
+def guilty(
+    found: Localisation,
+    model: ir.Model,
+    plan: Plan,
+    goal: Goal,
+    feeds: Sequence[Arrays],
+    right: Sequence[Arrays],
+    evaluator: Evaluator,
+    most: int = 16,
+) -> Localisation:
+    """Of the places where an error is born, those that matter: narrowed alone, in a model that is right elsewhere, they miss the goal.
+
+    A lossy tensor may be harmless (a gate that is nearly constant). Where none misses the goal by itself, all are left as they were found.
+    """
+    tried = []
+    for culprit in found.culprits[:most]:
+        with evaluator.session(emulated(model, plan.only(culprit.node))) as session:
+            tried.append(replace(culprit, alone=goal.values(right, [session.run(feed) for feed in feeds])))
+    bad = tuple(item for item in tried if goal.missed(item.alone))
+    return replace(found, culprits=bad or (*tried, *found.culprits[most:]))

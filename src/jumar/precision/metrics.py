@@ -116,6 +116,9 @@ METRICS: Mapping[str, Metric] = {
 }
 
 
+_LOST = 1e9
+
+
 @dataclass(frozen=True)
 class Goal:
     """What the outputs shall reach.
@@ -142,7 +145,11 @@ class Goal:
             for name, value in one.items():
                 if not self._judges(name, value):
                     continue
-                number = self.metric.measure(value, np.asarray(other[name]))
+                found_value = np.asarray(other[name])
+                # Another shape (fewer boxes, say) cannot be good enough, whatever the metric.
+                number = (
+                    self.metric.measure(value, found_value) if found_value.shape == value.shape else (0.0 if self.metric.larger else _LOST)
+                )
                 found[name] = pick(found.get(name, number), number)
         return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import onnx_ir as ir
@@ -41,6 +41,14 @@ class Plan:
 
     def of(self, node: ir.Node) -> Decision:
         return self.decisions.get(node, "keep")
+
+    def only(self, node: ir.Node) -> Plan:
+        """The plan with nothing narrowed but this node."""
+        alone: dict[ir.Node, Decision] = {
+            other: "keep" if decision in ("narrow", "narrow-in") and other is not node else decision
+            for other, decision in self.decisions.items()
+        }
+        return replace(self, decisions=alone)
 
     def narrowed(self) -> list[ir.Node]:
         """Nodes whose results are stored in 16 bits."""
@@ -144,8 +152,8 @@ class _Planner:
         counts: dict[str, tuple[Text, set[str]]] = {}
         for node, decision in self.decisions.items():
             gap = rule_of(node).gap
-            if gap is not None and decision in ("narrow", "narrow-in"):
-                counts.setdefault(str(gap), (gap, set()))[1].add(node.op_type)
+            if gap is not None and decision in ("narrow", "narrow-in") and any(is_float(output) for output in node.outputs):
+                counts.setdefault(gap.en, (gap, set()))[1].add(node.op_type)
         found = [say("{ops}: {gap}", "{ops}：{gap}", ops=", ".join(sorted(ops)), gap=gap) for gap, ops in counts.values()]
         untyped = sum(
             any(output.type is None and output.name for output in node.outputs) for node, item in self.decisions.items() if item == "narrow"

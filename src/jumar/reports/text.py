@@ -28,7 +28,7 @@ def _parts(record: Record, lang: Lang, verbose: int) -> Iterator[Line]:
     if record.model is not None:
         target = "" if record.target is None else f" -> {record.target['soc']}, CANN {record.target['cann']}"
         yield Line(f"{record.model.path or '-'} (opset {record.model.opset}){target}", style="bold")
-    if record.target is not None or record.findings:
+    if record.target is not None or record.findings or "precision" in record.data:
         yield Line.assemble((verdict_text(record).render(lang), f"bold {_COLOURS[record.verdict]}"))
     if record.findings:
         yield _heading("findings", lang)

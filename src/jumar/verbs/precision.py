@@ -16,7 +16,7 @@ from ..case import Artifact, Case, Finding, Measurement, Step
 from ..graph import Digester, Evaluator, infer_shapes, shared_or_new, write_atomic
 from ..graph.digest import file_sha256
 from ..precision.keeplist import KeepList, KeepSearch, check_named, keep_files
-from ..precision.localise import Localisation, localise
+from ..precision.localise import Localisation, guilty, localise
 from ..precision.metrics import Goal, UserMetric, make_goal
 from ..precision.modes import PrecisionMode, find_mode
 from ..precision.plan import Plan, make_plan
@@ -219,10 +219,11 @@ class _Run:
         if missed:
             names = [value.name or "" for value in self.model.graph.outputs] if self.goal.metric is None else list(missed)
             found = localise(self.model, plan, table.rows, names)
+            found = guilty(found, self.model, plan, self.goal, self.feeds.cases, table.right, self.evaluator)
             if folder is not None:
                 kept, files = self._keep(plan, table, found, folder)
             mended = kept is not None and kept.enough
-            findings = [*(self._lost(name, values[name], metric, mended) for name in missed), *_born(found, plan), *findings]
+            findings = [*(self._lost(name, values[name], metric, mended) for name in missed), *_born(found, plan, self.goal), *findings]
             if folder is not None and kept is not None:
                 findings.append(_kept(kept, folder, self.goal, metric) if kept.enough else _not_kept(kept, self.mode, metric))
         return Result(plan, table, metric, self.goal, values, missed, found, kept, tuple(findings), files)
@@ -294,7 +295,7 @@ def _gap(text: Text) -> Finding:
     )
 
 
-def _born(found: Localisation, plan: Plan) -> list[Finding]:
+def _born(found: Localisation, plan: Plan, goal: Goal) -> list[Finding]:
     rule = find_rule("VF610")
     findings = []
     for culprit in found.culprits[:_SHOWN]:
@@ -302,6 +303,12 @@ def _born(found: Localisation, plan: Plan) -> list[Finding]:
         numbers = "" if errors is None else f"similarity {errors.similarity:.4g}, max_abs {errors.max_abs:.3g}"
         if errors is not None and errors.overflow:
             numbers = f"overflow {errors.overflow:.1%}"
+        known = goal.missed(culprit.alone)
+        effect = (
+            say("narrowed alone it spoils {names}", "仅降低该节点的精度就会破坏 {names}", names=", ".join(f"`{name}`" for name in known))
+            if known
+            else say("narrowed alone it spoils no output", "仅降低该节点的精度不会破坏任何输出")
+        )
         findings.append(
             rule.finding(
                 say(
@@ -312,9 +319,10 @@ def _born(found: Localisation, plan: Plan) -> list[Finding]:
                     what=culprit.pattern.what,
                     numbers=numbers,
                 ),
-                say("kernel: {unit}, {confidence}", "算子：{unit}，{confidence}", unit=row.unit, confidence=row.confidence),
+                effect,
                 culprit.pattern.remedy,
                 node=culprit.node,
+                evidence=(f"unit {row.unit}, rule {row.confidence}",),
             )
         )
     if not found.culprits and found.largest:
