@@ -55,6 +55,11 @@ def test_defaults_are_in_force_where_the_file_is_silent() -> None:
 
 BAD = [
     (changed("mean_chn_0: 123.675"), "`mean_chn_0` is `123.675`", "put a mean with a fraction into `min_chn_0: 123.675`"),
+    (
+        changed("mean_chn_0: 0.675", "min_chn_0: 123"),
+        "`mean_chn_0` is `0.675` and `min_chn_0` is `123`",
+        "write mean_chn_0: 123 and min_chn_0: 0.675",
+    ),
     (changed("min_chn_0：123.675"), "`：` cannot be read", "plain ASCII marks"),
     (changed("min_chnl_0: 1"), "`min_chnl_0` is no field of AIPP", "write `min_chn_0`"),
     (changed("rotation_angle: 0"), "`rotation_angle` is no field of AIPP", "documents reserve it"),

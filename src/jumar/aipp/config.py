@@ -164,12 +164,45 @@ def _block(item: Field, found: list[Located]) -> AippOp:
             continue
         value = _value(facts, inner.value)
         if isinstance(value, Problem):
-            found.append((inner.line, value))
+            found.append((inner.line, _exchanged(item, inner) or value))
         elif inner.name in given:
             found.append((inner.line, _twice(facts)))
         else:
             given[inner.name], lines[inner.name] = value, inner.line
     return AippOp(given, lines, item.line)
+
+
+def _exchanged(block: Field, field: Field) -> Problem | None:
+    """A fraction in mean_chn beside a whole number in min_chn: each stands where the other belongs."""
+    assert not isinstance(block.value, Token) and isinstance(field.value, Token)
+    if not field.name.startswith("mean_chn") or not re.fullmatch(r"0?\.\d+", field.value.text):
+        return None
+    partner = field.name.replace("mean", "min")
+    other = next((item.value.text for item in block.value if item.name == partner and isinstance(item.value, Token)), "")
+    if not re.fullmatch(r"\d+(\.0*)?", other) or float(other) < 1:
+        return None
+    return _unreadable(
+        say(
+            "`{mean}` is `{fraction}` and `{low}` is `{whole}`",
+            "`{mean}` 的值是 `{fraction}`，`{low}` 的值是 `{whole}`",
+            mean=field.name,
+            fraction=field.value.text,
+            low=partner,
+            whole=other,
+        ),
+        say(
+            "the two are exchanged: mean_chn takes the whole part, and ATC's reader refuses a fraction there",
+            "两者写反了：mean_chn 写整数部分，ATC 的读取程序会拒绝其中的小数",
+        ),
+        say(
+            "write {mean}: {whole} and {low}: {fraction}",
+            "请写成 {mean}: {whole} 和 {low}: {fraction}",
+            mean=field.name,
+            fraction=field.value.text,
+            low=partner,
+            whole=other.split(".")[0],
+        ),
+    )
 
 
 def _gears(items: tuple[Field, ...]) -> Mapping[str, tuple[Value, ...]]:
