@@ -103,8 +103,47 @@ def test_an_added_mask_that_leaves_something_of_every_row_is_replaced(opset: int
     assert case.record.verdict == "ready"
 
 
+def test_an_added_mask_beside_another_one_is_not(evaluator: Evaluator) -> None:
+    """What the one leaves of a row, the other may hide."""
+    model = causal(80, 13)
+    add = next(node for node in model.graph if node.op_type == "Add")
+    far = ir.Value(name="far", const_value=ir.tensor(np.float32(-1e9), name="far"), shape=ir.Shape([]), type=ir.TensorType(ir.DataType.FLOAT))
+    model.graph.register_initializer(far)
+    hides = ir.Value(name="hides", shape=ir.Shape([80]), type=ir.TensorType(ir.DataType.BOOL))
+    model.graph.inputs.append(hides)
+    where = ir.node("Where", [hides, far, model.graph.inputs[0]], name="where")
+    where.outputs[0].name, where.outputs[0].type, where.outputs[0].shape = "some", ir.TensorType(ir.DataType.FLOAT), ir.Shape([2, 80, 80])
+    model.graph.insert_before(add, where)
+    add.replace_input_with(0, where.outputs[0])
+    feed = {"x": np.random.default_rng(0).standard_normal((2, 80, 80)).astype(np.float32), "hides": np.zeros(80, np.bool_)}
+    case = fix(model, soc="Ascend310P3", feeds=FeedSet((feed,), "test"), evaluator=evaluator)
+    assert {(finding.fix, finding.op) for finding in case.record.findings if finding.code == "DT303"} >= {("unsafe", "Add")}
+
+
 def test_along_another_axis_it_is_not(evaluator: Evaluator) -> None:
     """Along the middle axis other places are masked, and a mask of the last axis says nothing of them."""
     feed = {"x": np.random.default_rng(0).standard_normal((2, 80, 80)).astype(np.float32)}
     case = fix(causal(80, 13, 1), soc="Ascend310P3", feeds=FeedSet((feed,), "test"), evaluator=evaluator)
     assert {finding.fix for finding in case.record.findings if finding.code == "DT303"} == {"unsafe"}
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        "u = Where(n, x, mask)",
+        "u = Where(n, x, far)",
+        "f = Cast<to = 1>(n) o = Sub(one, f) b = Mul(o, mask) u = Add(x, b)",
+        "f = Cast<to = 1>(n) o = Sub(f, one) g = Neg(mask) b = Mul(o, g) w = Add(x, b) u = Identity(w)",
+    ],
+)
+def test_scores_that_hold_another_mask_keep_this_one(scores: str, evaluator: Evaluator) -> None:
+    """In a row that both masks hide the two tie, or the other one wins; as -65504 this one would win it, and few inputs have such a row."""
+    head = HEAD.replace("bool[4,6] m", "bool[4,6] m, bool[4,6] n").replace("float mask =", "float far = {-2.0e9}, float mask =")
+    model = ir.from_onnx_text(f"{head} {{ {scores} s = Where(m, u, mask) y = Softmax<axis = 1>(s) }}")
+    feed = {**feeds().cases[0], "n": np.ones((4, 6), np.bool_)}
+    case = fix(model, soc="Ascend310P3", feeds=FeedSet((feed,), "test"), evaluator=evaluator)
+    hidden = {**feed, "n": np.zeros((4, 6), np.bool_)}
+    hidden["m"][0] = [True, True, False, False, True, False]
+    np.testing.assert_allclose(
+        next(iter(evaluator.run(case.model, hidden).values())), next(iter(evaluator.run(model, hidden).values())), atol=1e-6
+    )

@@ -23,9 +23,11 @@ _LOOKED_AT, _MASK = 4096, 1 << 22
 _ADDED = -10000.0
 """What is added to a score instead: with it a score stays a number of float16."""
 _DEPTH = 12
+_MOVES = frozenset(("Cast", "Expand", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"))
+# What a mask is made with, and joined to scores.
+_MASKING = _MOVES | {"Add", "Concat", "Max", "Min", "Mul", "Neg", "Sub", "Where"}
 Mask = Literal["chosen", "added", "partly"]
 _STARTS: dict[str, Mask | Literal["factor"]] = {"Where": "chosen", "Add": "added", "Mul": "factor"}
-_MOVES = frozenset(("Cast", "Expand", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"))
 
 
 def _masks(ctx: Context) -> Iterator[tuple[ir.Node, int, Mask]]:
@@ -49,9 +51,14 @@ def _masks(ctx: Context) -> Iterator[tuple[ir.Node, int, Mask]]:
             # Of several masking values the largest wins a row that is masked everywhere; as one value they would share it.
             if form == "chosen" and (np.unique(large).size > 1 or np.any((wide >= -LARGEST) & (wide < -LARGEST / 2))):
                 form = "added"
+            # Nor may the scores hold masking values of another mask already, which would lose such a row to this one.
+            first = 1 if node.op_type == "Where" else 0
+            masked = any(_holds_mask(other, 0) for place, other in enumerate(node.inputs) if place >= first and place != index)
+            if form == "chosen" and masked:
+                form = "added"
             found = _ends_in_softmax(node.outputs[0], form, 0)
             if found is not None:
-                yield node, index, "partly" if _leaves_something(node, wide, ctx.opset) else found
+                yield node, index, "partly" if not masked and _leaves_something(node, wide, ctx.opset) else found
 
 
 def _looked_at(node: ir.Node) -> int:
@@ -69,6 +76,18 @@ def _leaves_something(node: ir.Node, added: Array, opset: int) -> bool:
         if user.op_type != "Softmax" or axis % len(shape) != last:
             return False
     return bool(np.all(added.max(axis=-1) > _ADDED / 10))
+
+
+def _holds_mask(value: ir.Value | None, depth: int) -> bool:
+    """Whether a tensor is made, by what masks are made with, of a constant near the end of float16 or beyond it."""
+    if value is None or depth > _DEPTH or value.dtype not in (ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.FLOAT16):
+        return False
+    constant = constant_of(value)
+    if constant is not None:
+        wide = constant.astype(np.float64)
+        return bool(np.any(np.isfinite(wide) & (np.abs(wide) > LARGEST / 2)))
+    maker = value.producer()
+    return maker is not None and maker.op_type in _MASKING and any(_holds_mask(item, depth + 1) for item in maker.inputs)
 
 
 def _ends_in_softmax(value: ir.Value, form: Mask | Literal["factor"], depth: int) -> Mask | None:
@@ -131,7 +150,7 @@ class Float16Overflow(ModelRule):
 
     Fix: a constant that a Where puts in the place of scores, which only a Softmax reads, becomes -65504; one that is added to them becomes -10000 where it leaves something of every row, as a mask of later positions does, and elsewhere if you allow it. Other constants are only named: use a value that float16 holds, or keep the operator in float32 with a precision mode or keep-list.
 
-    Fix safety: safe within 1e-6 where the constant takes the place of a score: the weights of masked scores are 0 with either value, and a row that is masked everywhere stays uniform. Scores are taken to lie above -65000, as float16 asks of them anyway. The same holds of a constant that is added and leaves something of every row, for scores that differ by less than 9000. Where a whole row may be masked by addition, such a row changes, so name the code: --unsafe DT303.
+    Fix safety: safe within 1e-6 where the constant takes the place of a score: the weights of masked scores are 0 with either value, and a row that is masked everywhere stays uniform. Scores are taken to lie above -65000, as float16 asks of them anyway. The same holds of a constant that is added and leaves something of every row, for scores that differ by less than 9000. Where a whole row may be masked by addition, or where the scores hold another mask already, such a row may change, so name the code: --unsafe DT303.
 
     Evidence: IEEE 754 binary16; ATC's default --precision_mode_v2=fp16.
     """
@@ -142,7 +161,7 @@ class Float16Overflow(ModelRule):
 
     修复：Where 用来代替分数、且只被 Softmax 读取的常量改为 -65504；与分数相加的常量，若每行都留有未屏蔽的元素（例如屏蔽后续位置的掩码），改为 -10000；其余情况在允许时改为 -10000。其他常量只指出：请改用 float16 能表示的数值，或用精度模式、保持列表让该算子保持 float32。
 
-    修复安全性：常量代替分数时，误差在 1e-6 以内为安全：两种取值下被屏蔽分数的权重都是 0，整行都被屏蔽时仍为均匀分布。假定分数本身大于 -65000，这也是 float16 的要求。相加的常量若每行都留有未屏蔽的元素，在分数之差小于 9000 时同样成立。若相加可能屏蔽整行，则该行的结果会改变，因此需要指定 --unsafe DT303。
+    修复安全性：常量代替分数时，误差在 1e-6 以内为安全：两种取值下被屏蔽分数的权重都是 0，整行都被屏蔽时仍为均匀分布。假定分数本身大于 -65000，这也是 float16 的要求。相加的常量若每行都留有未屏蔽的元素，在分数之差小于 9000 时同样成立。若相加可能屏蔽整行，或分数中已含有另一掩码，则该行的结果可能改变，因此需要指定 --unsafe DT303。
 
     依据：IEEE 754 binary16；ATC 默认的 --precision_mode_v2=fp16。
     """
