@@ -86,6 +86,63 @@ def test_gathers_that_leave_out_or_repeat_stay(indices: tuple[int, ...], evaluat
     assert not applied(model, "PF802", random_feed((3, 4)), evaluator)[1]
 
 
+HEAD_OF_PARTS = '<ir_version: 8, opset_import: ["" : 13]> agraph '
+
+
+@pytest.mark.parametrize(
+    ("code", "op", "body"),
+    [
+        (
+            "PF801",
+            "Slice",
+            """(float[2,6] x) => (float[2,2] p, float[2,2] q, float[2,2] y) <int64[1] i0 = {0}, int64[1] i2 = {2}, int64[1] i4 = {4}, int64[1] i6 = {6},
+            int64[1] one = {1}> { a = Slice(x, i0, i4, one) b = Slice(x, i4, i6, one) c = Slice(a, i0, i2, one) d = Slice(a, i2, i4, one)
+            p = Relu(c) q = Neg(d) y = Abs(b) }""",
+        ),
+        (
+            "PF802",
+            "Gather",
+            """(float[2,6] x) => (float p, float q, float[6] y) <int64 i0 = {0}, int64 i1 = {1}, int64[5] rest = {1, 2, 3, 4, 5}> {
+            a = Gather(x, i0) b = Gather(x, i1) r = Reshape(a, shape) c = Gather<axis = 1>(r, i0) d = Gather<axis = 1>(r, rest)
+            p = ReduceMax<keepdims = 0>(c) q = ReduceMin<keepdims = 0>(d) y = Abs(b) }""".replace(
+                "int64 i0", "int64[2] shape = {1, 6}, int64 i0"
+            ),
+        ),
+        (
+            "PF802",
+            "Gather",
+            """(float[2,2,4] x) => (float[4] p, float[4] q, float[2,4] y) <int64 i0 = {0}, int64 i1 = {1}> {
+            a = Gather(x, i0) b = Gather(x, i1) c = Gather(a, i0) d = Gather(a, i1) p = Relu(c) q = Neg(d) y = Abs(b) }""",
+        ),
+    ],
+)
+def test_a_part_that_is_taken_apart_itself(code: str, op: str, body: str, evaluator: Evaluator) -> None:
+    model = infer_shapes_of(body)
+    feed = random_feed(tuple(int(size) for size in (model.graph.inputs[0].shape or ())))
+    case, done = applied(model, code, feed, evaluator)
+    assert done
+    assert (counts(case.model, "Split"), counts(case.model, op)) == (2, 0)
+    assert same(model, case.model, feed, evaluator, 0.0)
+
+
+def infer_shapes_of(body: str) -> ir.Model:
+    model = ir.from_onnx_text(HEAD_OF_PARTS + body)
+    infer_shapes(model)
+    return model
+
+
+def test_a_transpose_that_is_an_output_stays(evaluator: Evaluator) -> None:
+    model = infer_shapes_of(
+        """(float[2,3,4] x) => (float[2,4,3] t, float[2,3,4] y) {
+        t = Transpose<perm = [0, 2, 1]>(x) r = Relu(t) y = Transpose<perm = [0, 2, 1]>(r) }"""
+    )
+    feed = random_feed((2, 3, 4))
+    case, done = applied(model, "PF803", feed, evaluator)
+    assert done
+    assert counts(case.model, "Transpose") == 1
+    assert same(model, case.model, feed, evaluator, 0.0)
+
+
 PERMS = [(0, 2, 1), (2, 0, 1), (1, 2, 0), (1, 0, 2)]
 BETWEEN = {
     "Relu": ("Relu", {}), "Sigmoid": ("Sigmoid", {}), "Softmax": ("Softmax", {"axis": 2}), "LogSoftmax": ("LogSoftmax", {"axis": -2}),

@@ -127,9 +127,14 @@ class GathersOfOneTensor(ModelRule):
             )
 
     def rewrite(self, model: ir.Model, ctx: Context) -> Change | None:
-        found = _found(model) if ctx.takes("Split", "Squeeze") else []
-        order = {node: place for place, node in enumerate(model.graph)}
-        for parts in found:
+        if not ctx.takes("Split", "Squeeze"):
+            return None
+        done: list[str] = []
+        # A part may be taken apart in turn, so each tensor is looked for in the model as the last one left it.
+        while found := _found(model):
+            parts = found[0]
+            order = {node: place for place, node in enumerate(model.graph)}
+            done += [node_place(node) for node in parts.gathers]
             builder = Builder(model, min(parts.gathers, key=order.__getitem__), self.code)
             for node, part in zip(parts.gathers, split_along(builder, ctx.opset, parts.value, parts.axis, parts.sizes), strict=True):
                 index = constant_of(node.inputs[1]) if node.inputs[1] is not None else None
@@ -139,8 +144,8 @@ class GathersOfOneTensor(ModelRule):
                 part.type, part.shape = node.outputs[0].type, node.outputs[0].shape
                 builder.replace(node.outputs[0], part)
             builder.remove(*parts.gathers)
-        if not found:
+        if not done:
             return None
         drop_dead(model, model.graph, ())
         infer_shapes(model, forget=True)
-        return Change(tuple(node_place(node) for parts in found for node in parts.gathers))
+        return Change(tuple(done))

@@ -127,8 +127,10 @@ class SlicesOfOneTensor(ModelRule):
         if not ctx.takes("Split"):
             return None
         done: list[str] = []
-        order = {node: place for place, node in enumerate(model.graph)}
-        for parts in _found(model):
+        # A part may be taken apart in turn, so each tensor is looked for in the model as the last one left it.
+        while found := _found(model):
+            parts = found[0]
+            order = {node: place for place, node in enumerate(model.graph)}
             first = min(parts.slices, key=order.__getitem__)
             builder = Builder(model, first, self.code)
             for node, result in zip(parts.slices, split_along(builder, ctx.opset, parts.value, parts.axis, parts.sizes), strict=True):

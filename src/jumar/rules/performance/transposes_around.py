@@ -152,7 +152,8 @@ def _untranspose(model: ir.Model, region: _Region, rule: str, opset: int) -> Non
         Builder(model, sink, rule, names).replace(sink.outputs[0], new)
     model.graph.remove(region.sinks, safe=True)
     model.graph.remove(region.nodes, safe=True)
-    model.graph.remove([source for source in region.sources if not source.outputs[0].uses()], safe=True)
+    unread = [source for source in region.sources if not source.outputs[0].uses() and not source.outputs[0].is_graph_output()]
+    model.graph.remove(unread, safe=True)
 
 
 class TransposesAround(ModelRule):
