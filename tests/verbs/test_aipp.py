@@ -254,3 +254,15 @@ def test_migrate_takes_a_file_along(tmp_path: Path, right: Path, net: Path) -> N
     with pytest.raises(UsageError, match="is not there"):
         jumar.migrate(net, output=tmp_path / "other", soc="Ascend310P3", aipp="auto")
     assert not (tmp_path / "other").exists()
+
+
+def test_the_model_is_run_behind_both(tmp_path: Path, right: Path, net: Path) -> None:
+    record = jumar.check_aipp(right, preprocess=IMAGENET, model=net, run=True)
+    assert "largest element is the same for 1 of 1 images" in str(record.notes[-1])
+    assert record.measurements[-2].name == "y max_scaled behind AIPP" and record.measurements[-2].value < 1e-3
+    wrong = tmp_path / "wrong.cfg"
+    wrong.write_text(right.read_text().replace("rbuv_swap_switch: false", "rbuv_swap_switch: true"))
+    spoiled = jumar.check_aipp(wrong, preprocess=IMAGENET, model=net, run=True)
+    assert next(item.value for item in spoiled.measurements if "max_scaled" in item.name) > 0.1
+    with pytest.raises(UsageError, match="there is nothing to run"):
+        jumar.check_aipp(right, model=net, run=True)

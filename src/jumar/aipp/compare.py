@@ -22,6 +22,8 @@ from .schema import RGB, YUV, VarType
 from .slips import COLOURS_SWAPPED, NUMBERS_REVERSED, Slip, explain
 from .transform import GRAY_WEIGHTS, Size, Transform, apply, crop_of
 
+Pair = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
+"""The model's input of one image: what the device makes, and what the transform makes."""
 DEFAULT_SIZE: Size = (16, 16)
 """Of the pattern, where neither file nor model gives a size."""
 _DECODING_LEVELS = 2.5
@@ -40,6 +42,7 @@ class Difference:
         problems: in words: sizes, colours, matrices.
         notes: what was assumed of the images.
         reach: least and largest number that the model gets from AIPP, and from the transform.
+        pairs: both inputs of each image that was tried, the pattern first.
     """
 
     largest: tuple[float, ...]
@@ -49,6 +52,7 @@ class Difference:
     problems: tuple[Text, ...]
     notes: tuple[Text, ...]
     reach: tuple[tuple[float, float], tuple[float, float]]
+    pairs: tuple[Pair, ...] = ()
 
     @property
     def equal(self) -> bool:
@@ -131,7 +135,7 @@ def compare(
     matrix, more = _matrix(op, matrix)
     notes += more
     wanted = _fitting(transform, op, size.source, problems)
-    found: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = []
+    found: list[Pair] = []
     for item in (pattern(shape), *pixels):
         data = lay_out(item, kind, matrix)
         made = emulate(op, data, var=var, network=network or transform.size or DEFAULT_SIZE)[0].astype(np.float64)
@@ -262,7 +266,7 @@ def _seen(
 
 
 def _difference(
-    op: AippOp, transform: Transform, found: list[tuple[Any, Any]], problems: list[Text], notes: list[Text], kind: str, var: VarType
+    op: AippOp, transform: Transform, found: list[Pair], problems: list[Text], notes: list[Text], kind: str, var: VarType
 ) -> Difference:
     count = transform.channels
     delivered = _delivered(op, kind)
@@ -289,7 +293,7 @@ def _difference(
     named = None if slips is None else tuple(slips)
     if named == () and any(one > two for one, two in zip(largest, allowed, strict=True)):
         named = None
-    return Difference(tuple(largest), tuple(mean), allowed, named, tuple(problems), tuple(notes), (reach[0], reach[1]))
+    return Difference(tuple(largest), tuple(mean), allowed, named, tuple(problems), tuple(notes), (reach[0], reach[1]), tuple(found))
 
 
 def _delivered(op: AippOp, kind: str) -> Literal["RGB", "BGR"] | None:

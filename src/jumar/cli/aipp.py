@@ -151,6 +151,7 @@ def check(
     kind: KindOption = None,
     matrix: MatrixOption = None,
     layout: Annotated[str, typer.Option("--layout", help=text("of the model's input: NCHW or NHWC", "模型输入的布局：NCHW 或 NHWC"))] = "NCHW",
+    run: Annotated[bool, typer.Option("--run", help=text("also run the model on both inputs and compare its outputs", "另用两种输入运行模型并比较输出"))] = False,
     out: Annotated[str | None, typer.Option("-o", "--output", metavar="F.cfg", help=text("where to write the corrected file", "修正后文件的输出位置"))] = None,
 ) -> None:  # fmt: skip
     from ..errors import UsageError
@@ -176,6 +177,7 @@ def check(
         matrix=matrix,
         layout="NHWC" if layout == "NHWC" else "NCHW",
         output=out,
+        run=run,
     )
     output.show(record)
 

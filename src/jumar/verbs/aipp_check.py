@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx_ir as ir
 
 from ..aipp.compare import Difference, compare, describe, image_kind
 from ..aipp.config import AippConfig, AippOp, write_config
@@ -31,6 +32,7 @@ from ..targets import Target
 from ..text import Text, say
 from .aipp_common import TransformLike, chip_of, find_transform, read_aipp, read_matrix, summary
 from .aipp_derive import comments_of
+from .aipp_outputs import outputs_apart
 
 
 def check_aipp(
@@ -47,6 +49,7 @@ def check_aipp(
     matrix: str | None = None,
     layout: Layout = "NCHW",
     output: str | Path | None = None,
+    run: bool = False,
 ) -> Record:
     """Judge an AIPP file, and prove it against the training transform where that is given.
 
@@ -60,6 +63,7 @@ def check_aipp(
         matrix: standard of YUV images; where it is left out, the block's own is believed.
         layout: of the model's image inputs.
         output: where to write the corrected file, if one of the blocks differs from the transform.
+        run: also run the model behind AIPP and behind the transform, and compare its outputs.
 
     Returns:
         A record with findings AI101 to AI109; ``data["blocks"]`` has, for each block, the sizes, and with a transform ``equal``,
@@ -81,6 +85,8 @@ def check_aipp(
     pictures = [_picture(path) for path in images]
     judged = _Judged(parsed, facts, chip, transform, kind, matrix, layout, pictures, notes)
     findings = judged.compare(name) if transform is not None else []
+    if run:
+        judged.run(loaded)
     certain = {op.line for op in judged.judged_ops}
     findings += [
         finding_of(problem, name, line)
@@ -169,6 +175,7 @@ class _Judged:
         self.matrix, self.pictures, self.notes = read_matrix(matrix), pictures, notes
         self.measurements: list[Measurement] = []
         self.judged_ops: list[AippOp] = []
+        self.tried: list[tuple[AippOp, Difference]] = []
         self.wrong: dict[int, AippOp] = {}
         self.comments: tuple[str, ...] = ()
         self.rows: list[dict[str, Any]] = [summary(op, self._network(op)) for op in config.ops]
@@ -223,11 +230,31 @@ class _Judged:
                 )
                 continue
             self.judged_ops.append(op)
+            self.tried.append((op, difference))
             self._tell(index, difference)
             if not difference.equal:
                 findings.append(_differs(op, self.transform, difference, name))
                 self._correct(index, op, network)
         return findings
+
+    def run(self, model: ir.Model | None) -> None:
+        """The outputs of the model behind each block and behind the transform.
+
+        Raises:
+            UsageError: there is no model, or no block that was compared.
+        """
+        if model is None or not self.tried:
+            raise UsageError(
+                say("there is nothing to run", "没有可运行的内容"),
+                say("expected --model, and a transform that the file can be compared with", "应给出 --model，以及可与文件比较的预处理"),
+                say("give both", "请同时给出"),
+            )
+        for op, difference in self.tried:
+            name = _input_name(self.facts, op)
+            if name is not None and difference.pairs:
+                notes, measurements = outputs_apart(model, name, difference.pairs, self.layout)
+                self.notes += notes
+                self.measurements += measurements
 
     def _tell(self, index: int, difference: Difference) -> None:
         slips = None if difference.slips is None else [slip.name for slip in difference.slips]
