@@ -367,3 +367,20 @@ def test_a_damaged_large_model_is_read_as_protobuf_reads_it(tmp_path: Path, chan
         value = model.graph.initializers[tensor.name].const_value
         assert value is not None
         np.testing.assert_array_equal(value.numpy(), onnx.numpy_helper.to_array(tensor))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "fits"),
+    [(", float[3] a", ", a2", True), (", float[3] a, float[3] q", ", a2", False), (", float[3] a", ", a2, a2", False)],
+)
+def test_a_body_that_does_not_fit_its_node(inputs: str, outputs: str, fits: bool, tmp_path: Path) -> None:
+    text = f"""<ir_version: 8, opset_import: ["" : 13]> agraph (float[3] v) => (float[3] y) <int64 m = {{4}}> {{
+        y = Loop <body = b (int64 i, bool c{inputs}) => (bool c2{outputs.replace(", a2", ", float[3] a2")}) {{ c2 = Identity(c) a2 = Add(a, a) }}> (m, , v)
+    }}"""
+    path = tmp_path / "loop.onnx"
+    path.write_bytes(onnx.parser.parse_model(text).SerializeToString())
+    if fits:
+        load(path)
+        return
+    with pytest.raises(ModelError, match="the body of Loop"):
+        load(path)

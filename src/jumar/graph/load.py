@@ -16,7 +16,7 @@ from .protofile import Weight, give_shapes, read_apart
 from .runtime_shapes import is_runtime_operator
 from .sparse import make_dense
 from .trust import all_protos, check_content, check_external_data, external_tensors
-from .walk import all_nodes, model_opset
+from .walk import all_nodes, bodies, model_opset
 
 _EXPECTED = say("expected an ONNX model (binary protobuf)", "应为 ONNX 模型（二进制 protobuf）")
 _CHECK_PATH = say("check the path", "请检查路径")
@@ -27,7 +27,8 @@ def load(path: str | Path) -> ir.Model:
     """Load an ONNX file; external weights stay on disk and are memory-mapped when read.
 
     Raises:
-        ModelError: no such file, a directory, empty, not a protobuf, truncated, no graph, or refused by the ONNX checker.
+        ModelError: no such file, a directory, empty, not a protobuf, truncated, no graph, refused by the ONNX checker, or a body that
+            does not fit its node.
         ExternalDataError: external weights missing, shorter than declared, or outside the model's folder.
     """
     path = Path(path)
@@ -49,8 +50,43 @@ def load(path: str | Path) -> ir.Model:
             _EXPECTED,
             _EXPORT_AGAIN,
         ) from error
+    _check_bodies(model, path)
     _forget_placeholder_sizes(model)
     return model
+
+
+def _check_bodies(model: ir.Model, path: Path) -> None:
+    """The ONNX checker does not count what If, Loop and Scan give to their bodies and take from them; every runtime does.
+
+    Raises:
+        ModelError: a body has more or fewer inputs or outputs than its node.
+    """
+    for node in all_nodes(model):
+        if node.domain not in ("", "ai.onnx") or node.op_type not in ("If", "Loop", "Scan"):
+            continue
+        lengths = node.op_type == "Scan" and model_opset(model) < 9  # before, its first input was no slice
+        inputs = {"If": 0, "Loop": max(len(node.inputs), 2), "Scan": len(node.inputs) - lengths}[node.op_type]
+        outputs = len(node.outputs) + (node.op_type == "Loop")
+        for body in bodies(node):
+            if (len(body.inputs), len(body.outputs)) != (inputs, outputs):
+                raise ModelError(
+                    say(
+                        "`{path}`: the body of {op} `{node}` has {inputs} inputs and {outputs} outputs",
+                        "`{path}`：{op} `{node}` 的子图有 {inputs} 个输入、{outputs} 个输出",
+                        path=path,
+                        op=node.op_type,
+                        node=node.name or (node.outputs[0].name if node.outputs else ""),
+                        inputs=len(body.inputs),
+                        outputs=len(body.outputs),
+                    ),
+                    say(
+                        "expected {inputs} inputs and {outputs} outputs, as its node has it",
+                        "按该节点应为 {inputs} 个输入、{outputs} 个输出",
+                        inputs=inputs,
+                        outputs=outputs,
+                    ),
+                    _EXPORT_AGAIN,
+                )
 
 
 def _put(model: ir.Model, proto: onnx.TensorProto, weight: Weight) -> None:
