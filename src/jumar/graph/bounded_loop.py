@@ -69,7 +69,7 @@ def trip_bound(node: ir.Node, range_of: Callable[[ir.Value], Interval]) -> int |
     limit = UNROLL_LIMIT + 1
     if count is not None:
         known = known_scalar(count)
-        limit = min(limit, int(range_of(count).hi) if known is None else known)
+        limit = int(min(limit, range_of(count).hi if known is None else known))
     decision = node.attributes["body"].as_graph().outputs[0]
     for trip, assumed in enumerate(assumptions(node, max(limit, 0))):
         if certainty(decision, assumed, range_of) is False:

@@ -158,3 +158,17 @@ def test_what_only_looks_like_a_dynamic_product_is_left_alone(body: str) -> None
     assert "OP279" not in {finding.code for finding in record.findings}
     good = check(ir.from_onnx_text(DYNAMIC.replace("BODY", "b = Mul(a, s) y = Mul(c, b)")), soc=SOC).record
     assert "OP279" in {finding.code for finding in good.findings}
+
+
+@pytest.mark.parametrize("value", [0.0, 5.0, -5.0])
+def test_one_value_alone_is_scaled_as_the_runtime_does(value: float, evaluator: Evaluator) -> None:
+    """Zeros have no range: ONNX Runtime scales them by 1."""
+    text = """<ir_version: 8, opset_import: ["" : 13]> agraph (float[2,3] x) => (float[2,3] y, float[1] t) <int64[1] one = {1}> {
+        q, s, z = DynamicQuantizeLinear(x) y = DequantizeLinear(q, s, z) t = Reshape(s, one) }"""
+    random = {"x": np.random.default_rng(0).standard_normal((2, 3)).astype(np.float32)}
+    case = fix(ir.from_onnx_text(text), target="mdc510pro", feeds=FeedSet((random,), "user"), evaluator=evaluator)
+    assert not {"DynamicQuantizeLinear", "QuantizeLinear"} & {node.op_type for node in case.model.graph}
+    feed = {"x": np.full((2, 3), value, np.float32)}
+    found, expected = evaluator.run(case.model, feed), evaluator.run(ir.from_onnx_text(text), feed)
+    assert np.array_equal(found["t"], expected["t"])
+    np.testing.assert_allclose(found["y"], expected["y"], rtol=1e-6)

@@ -51,6 +51,8 @@ def dynamically_quantised(step: Step) -> tuple[ir.Value, ir.Value, ir.Value]:
     low = step.op("Min", reduce(step, "ReduceMin", data, axes, keepdims=0), zero)
     high = step.op("Max", reduce(step, "ReduceMax", data, axes, keepdims=0), zero)
     scale = step.op("Div", step.op("Sub", high, low), step.like(255))
+    # Zeros alone have no range; ONNX Runtime scales them by 1, where 0 would give 0 / 0.
+    scale = step.op("Add", scale, step.op("Sub", step.like(1), step.op("Sign", scale)))
     first = half_to_even(step, step.op("Div", step.op("Sub", zero, low), scale))
     point = step.cast(step.op("Min", step.op("Max", first, zero), step.like(255)), ir.DataType.UINT8)
     return step.op("QuantizeLinear", data, scale, point), scale, point

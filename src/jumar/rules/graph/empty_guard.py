@@ -27,7 +27,7 @@ class EmptyGuard(ModelRule):
 
     Fix: what is done with a tensor that is not empty is done always. With an empty one it gives the same empty result, which is shown by running it: where all it reads is empty, there is only one result. The largest element of all, which an empty tensor does not have, is taken of the elements and the least finite number.
 
-    Fix safety: safe; equal in every element. Refused if the branch reads a computed tensor that need not be empty with the other, or does not give that result.
+    Fix safety: safe; equal in every element (a largest element of minus infinity becomes the least finite number). Refused if the branch reads a computed tensor that need not be empty with the other, or does not give that result.
 
     Evidence: ONNX operator definitions; proven on the user's model, and on no elements.
     """
@@ -38,7 +38,7 @@ class EmptyGuard(ModelRule):
 
     修复：始终执行非空时的计算。对空张量它给出同样的空结果，这一点通过运行来证明：当其读取的所有张量都为空时，结果只有一种。空张量没有最大元素，因此在所有元素与最小有限数中取最大值。
 
-    修复安全性：安全；逐元素相等。若该分支读取的某个计算张量不一定同时为空，或结果不同，则拒绝改写。
+    修复安全性：安全；逐元素相等（最大元素为负无穷时改为最小有限数）。若该分支读取的某个计算张量不一定同时为空，或结果不同，则拒绝改写。
 
     依据：ONNX 算子定义；在用户的模型上以及无元素的输入上证明。
     """
