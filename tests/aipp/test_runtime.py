@@ -90,6 +90,7 @@ REFUSED = [
     ([op_of(resize=True)], "or resize is on"),
     ([op_of(), op_of(csc_switch=True)], "differ in format, source size or colours"),
     ([], "there are 0 images"),
+    ([op_of(padding=True, padding_value=1.0)], "the padding is not zero"),
 ]
 
 

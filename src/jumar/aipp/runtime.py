@@ -51,6 +51,12 @@ def _check(ops: Sequence[AippOp]) -> None:
             say("expected set_aipp_src_image_size, and no resize", "必须调用 set_aipp_src_image_size，且不能缩放"),
             say("write src_image_size_w and src_image_size_h (EH0005)", "请写出 src_image_size_w 和 src_image_size_h（EH0005）"),
         )
+    if any(op["padding"] and op["padding_value"] for op in ops):
+        raise UsageError(
+            say("the padding is not zero", "补边的值不为零"),
+            say("expected zero: the settings of a run have no value for it", "应为零：运行时参数中没有补边值"),
+            say("use static AIPP, or pad on the host", "请使用静态 AIPP，或在主机上补边"),
+        )
     if any(op[name] != first[name] for op in ops for name in shared):
         raise UsageError(
             say("the images of the batch differ in format, source size or colours", "批次中的图像在格式、源图大小或颜色上不同"),

@@ -180,6 +180,12 @@ def _transform(transform: Transform) -> dict[str, Any]:
 
 def _error_text(derived: Derived) -> Text:
     shown = ", ".join(f"{value:.2g}" for value in derived.errors)
+    if derived.op["csc_switch"]:
+        return say(
+            "largest difference from the transform in float64, over all values behind the colour conversion: {shown} (float16); the conversion cuts off up to 2.5 levels of 255",
+            "与 float64 预处理在色域转换之后的所有取值上的最大差异：{shown}（float16 舍入）；色域转换最多截去 255 级中的 2.5 级",
+            shown=shown,
+        )
     return say(
         "largest difference from the transform in float64, over all pixel values: {shown} (float16 of the numbers and of the result)",
         "与 float64 预处理在所有像素值上的最大差异：{shown}（系数和结果的 float16 舍入）",
