@@ -6,8 +6,19 @@ effect, a Scatter writes it to a place that is cut off. A reader that cannot be 
 """
 
 from .base import Handler
-from .driver import Densified, densify, plan, source_nodes
+from .driver import SOURCES, Densified, densify, plan, source_nodes
 from .padded import Padded
 from .selecting import is_settled, selected_by_kernel, written_out
 
-__all__ = ["Densified", "Handler", "Padded", "densify", "is_settled", "plan", "selected_by_kernel", "source_nodes", "written_out"]
+__all__ = [
+    "SOURCES",
+    "Densified",
+    "Handler",
+    "Padded",
+    "densify",
+    "is_settled",
+    "plan",
+    "selected_by_kernel",
+    "source_nodes",
+    "written_out",
+]

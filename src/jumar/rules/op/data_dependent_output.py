@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import onnx_ir as ir
 
 from ...case import Finding
 from ...graph import node_place
 from ...graph.fold import foldable_nodes
-from ...graph.masked import densify, source_nodes
+from ...graph.masked import SOURCES, Handler, densify, source_nodes
 from ...proof.interface import Port
 from ...text import say
 from ..base import Change, Context, Example, ModelRule, Refused
@@ -101,21 +101,23 @@ class DataDependentOutput(ModelRule):
             )
 
     def rewrite(self, model: ir.Model, ctx: Context) -> Change | None:
-        if not ctx.unsafe:
-            raise Refused(say("it changes what the caller has to do", "它会改变调用方的工作"))
-        ctx.ranges()
-        places = {node.outputs[0].name or "": node_place(node) for node in source_nodes(model)}
-        types = {value.name: value.dtype for value in model.graph.outputs}
-        found = densify(model, ctx.range_of, self.code, outputs=True)
-        if not found.done:
-            return None
-        ports = {
-            item.name: Port(item.name, _word(types[item.name]), _word(types[item.name]), counted=(item.axis, item.count))
-            for item in found.padded
-        }
-        done = tuple(sorted(found.done))
-        return Change(tuple(places[name] for name in done), outputs=ports, chosen=done)
+        return padded(model, ctx, self.code, source_nodes(model), SOURCES)
 
 
-def _word(dtype: ir.DataType | None) -> str:
-    return "" if dtype is None else dtype.name.lower()
+def padded(model: ir.Model, ctx: Context, code: str, nodes: Sequence[ir.Node], sources: Mapping[str, Handler | None]) -> Change | None:
+    """Keep what the nodes choose with all places, outputs of the model too, each with a count beside it.
+
+    Raises:
+        Refused: the caller has not accepted that.
+    """
+    if not ctx.unsafe:
+        raise Refused(say("it changes what the caller has to do", "它会改变调用方的工作"))
+    ctx.ranges()
+    places = {node.outputs[0].name or "": node_place(node) for node in nodes}
+    types = {value.name: "" if value.dtype is None else value.dtype.name.lower() for value in model.graph.outputs}
+    found = densify(model, ctx.range_of, code, outputs=True, sources=sources)
+    if not found.done:
+        return None
+    ports = {item.name: Port(item.name, types[item.name], types[item.name], counted=(item.axis, item.count)) for item in found.padded}
+    done = tuple(sorted(found.done))
+    return Change(tuple(places[name] for name in done), outputs=ports, chosen=done)

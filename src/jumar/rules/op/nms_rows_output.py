@@ -9,10 +9,9 @@ import onnx_ir as ir
 
 from ...case import Finding, Severity
 from ...graph import node_place
-from ...graph.masked import densify
-from ...proof.interface import Port
 from ...text import say
-from ..base import Change, Context, Example, ModelRule, Refused
+from ..base import Change, Context, Example, ModelRule
+from .data_dependent_output import padded
 from .nms_rows_read import PADDED, SELECTIONS, has_kernel, only_told, planned, refused, selections, sources_of, why_of
 
 
@@ -125,21 +124,4 @@ class NmsRowsOutput(ModelRule):
             )
 
     def rewrite(self, model: ir.Model, ctx: Context) -> Change | None:
-        if not ctx.unsafe:
-            raise Refused(say("it changes what the caller has to do", "它会改变调用方的工作"))
-        ctx.ranges()
-        places = {node.outputs[0].name or "": node_place(node) for node in selections(model)}
-        types = {value.name: value.dtype for value in model.graph.outputs}
-        found = densify(model, ctx.range_of, self.code, outputs=True, sources=sources_of(ctx))
-        if not found.done:
-            return None
-        ports = {
-            item.name: Port(item.name, _word(types[item.name]), _word(types[item.name]), counted=(item.axis, item.count))
-            for item in found.padded
-        }
-        done = tuple(sorted(found.done))
-        return Change(tuple(places[name] for name in done), outputs=ports, chosen=done)
-
-
-def _word(dtype: ir.DataType | None) -> str:
-    return "" if dtype is None else dtype.name.lower()
+        return padded(model, ctx, self.code, selections(model), sources_of(ctx))
