@@ -48,7 +48,9 @@ def parse_shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
             raise ShapeError(
                 say("`{part}` is not a shape", "`{part}` 不是形状描述", part=part),
                 say("expected NAME:SIZE,SIZE,... with sizes of 1 or more", "应为 名称:大小,大小,...，大小不小于 1"),
-                say('for example --shape "x:1,3,224,224"', '例如 --shape "x:1,3,224,224"'),
+                say("several sizes in one .om: `jumar compile --gears`", "一个 .om 支持多种大小：`jumar compile --gears`")
+                if -1 in shape
+                else say('for example --shape "x:1,3,224,224"', '例如 --shape "x:1,3,224,224"'),
             )
         shapes[name] = shape
     return shapes
