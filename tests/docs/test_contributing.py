@@ -13,6 +13,7 @@ import pytest
 from jumar import check, fix
 from jumar.graph import infer_shapes
 from jumar.rules import Rule, all_rules, find_rule, op
+from jumar.rules.op.composite_operator import claimed
 from jumar.targets import find_target
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,12 +27,18 @@ def rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rule]:
     (block,) = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     (tmp_path / f"{MODULE}.py").write_text(block, encoding="utf-8")
     monkeypatch.setattr(op, "__path__", [*op.__path__, str(tmp_path)])
-    all_rules.cache_clear()
+    forget()
     yield find_rule("OP290")
     sys.modules.pop(f"{op.__name__}.{MODULE}", None)
     if hasattr(op, MODULE):
         delattr(op, MODULE)
+    forget()
+
+
+def forget() -> None:
+    """What is remembered of the rules there are."""
     all_rules.cache_clear()
+    claimed.cache_clear()
 
 
 @pytest.mark.parametrize("opset", [15, 18])

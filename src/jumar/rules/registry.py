@@ -1,4 +1,4 @@
-"""Finds the rules: every class with a code in the modules of the folders beside this file."""
+"""Finds the rules: every class with a code in the modules of the folders beside this file, whatever they are called."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from ..errors import UsageError
 from ..text import say
 from .base import ModelRule, NodeRule, Rule
 
-_FOLDERS = ("aipp", "atc_args", "compile", "cut", "dtype", "environment", "graph", "log", "name", "op", "performance", "proof", "shape")
-
 
 @cache
 def all_rules() -> tuple[Rule, ...]:
     """One instance of every rule, by code."""
     found: dict[str, Rule] = {}
-    for folder in _FOLDERS:
+    root = importlib.import_module(str(__package__))
+    for folder in (info.name for info in pkgutil.iter_modules(root.__path__) if info.ispkg):
         package = importlib.import_module(f"{__package__}.{folder}")
         for info in pkgutil.iter_modules(package.__path__):
             module = importlib.import_module(f"{package.__name__}.{info.name}")
