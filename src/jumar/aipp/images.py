@@ -14,7 +14,7 @@ from .frames import Bytes
 from .matrices import Range, Standard, decoding, exact_rows
 
 LARGEST_FILE = 1 << 30
-_PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
+PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
 
 
 def read_image(path: str | Path) -> tuple[np.ndarray[Any, Any], bool]:
@@ -38,7 +38,7 @@ def read_image(path: str | Path) -> tuple[np.ndarray[Any, Any], bool]:
                 say("expected one image", "应为一幅图像"),
             )
         suffix = path.suffix.lower()
-        if suffix in _PICTURES:
+        if suffix in PICTURES:
             return _picture(path), True
         if suffix in (".npy", ".npz"):
             array = _array(path)

@@ -59,6 +59,7 @@ class ReferenceSession:
         from onnx.reference import ReferenceEvaluator
 
         from ..reference import operators
+        from ..reference.ascend_layers import tell_offsets
 
         proto = onnx.load_model_from_string(model)
         nodes = [node for graph in _graphs(proto.graph) for node in graph.node]
@@ -66,6 +67,7 @@ class ReferenceSession:
         if wrong or len(nodes) > _MOST_NODES:
             raise RuntimeError(f"the reference implementation cannot stand in for {', '.join(wrong) or f'{len(nodes)} nodes'}")
         _fill(proto, folder, external)
+        tell_offsets(proto)
         self._outputs = [output.name for output in proto.graph.output]
         weights = {tensor.name for tensor in proto.graph.initializer}
         self._ports = {port.name: port.type.tensor_type for port in proto.graph.input if port.type.HasField("tensor_type")}

@@ -128,6 +128,24 @@ class _Server:
         packed = [wire.pack_array(found[name]) for name in header["outputs"]]
         return {"arrays": [item for item, _ in packed], "names": header["outputs"], "numbers": numbers}, [data for _, data in packed]
 
+    def observe(self, header: dict[str, Any], payloads: list[wire.Buffer]) -> tuple[dict[str, Any], list[bytes]]:
+        """Run, and send histograms of the named float outputs instead of the outputs: what is kept of a tensor does not grow with it."""
+        from .histogram import channel_sums, counted
+
+        session, *_ = self.sessions[header["id"]]
+        feeds = {item["name"]: wire.unpack_array(item["array"], data) for item, data in zip(header["feeds"], payloads, strict=True)}
+        names = [item["name"] for item in header["tensors"]]
+        found = session.run(names, feeds)
+        results, counts, sums = [], [], []
+        for item in header["tensors"]:
+            array = found.pop(0)  # freed as soon as it is counted
+            histogram, numbers = counted(array)
+            counts.append(histogram.tobytes())
+            total = channel_sums(array, item["axis"]) if item["axis"] is not None and array.ndim > item["axis"] else np.zeros(0)
+            sums.append(total.tobytes())
+            results.append({**numbers, "size": int(array.size), "shape": list(array.shape)})
+        return {"tensors": results}, [*counts, *sums]
+
     def check(self, header: dict[str, Any], payloads: list[wire.Buffer]) -> tuple[dict[str, Any], list[bytes]]:
         """Run the ONNX checker; ``reason`` is None for a valid model."""
         import onnx
@@ -166,6 +184,7 @@ def serve(source: BinaryIO, sink: BinaryIO) -> None:
         "load": server.load,
         "run": server.run,
         "measure": server.measure,
+        "observe": server.observe,
         "unload": server.unload,
         "check": server.check,
         "infer": server.infer,

@@ -300,6 +300,31 @@ class Session:
         arrays = {name: wire.unpack_array(item, raw) for name, item, raw in zip(reply["names"], reply["arrays"], data, strict=True)}
         return reply["numbers"], arrays
 
+    def observe(self, feeds: Mapping[str, Any], tensors: Mapping[str, int | None]) -> dict[str, tuple[dict[str, Any], Any, Any]]:
+        """Run, and describe the named outputs of floats without sending them; see :mod:`jumar.child.histogram`.
+
+        Args:
+            tensors: the axis of the channels of each output, of which sums are wanted, or None.
+
+        Returns:
+            For each output the numbers (``low``, ``high``, ``odd``, ``size``, ``shape``), the counts of the bins, and the sums of the channels.
+        """
+        if self._generation != self._evaluator.current_generation():
+            self._load()
+        packed = {name: wire.pack_array(array) for name, array in feeds.items()}
+        header = {
+            "cmd": "observe",
+            "id": self._id,
+            "tensors": [{"name": name, "axis": axis} for name, axis in tensors.items()],
+            "feeds": [{"name": name, "array": item} for name, (item, _) in packed.items()],
+        }
+        reply, data = self._evaluator.request(header, [payload for _, payload in packed.values()])
+        counts, sums = data[: len(tensors)], data[len(tensors) :]
+        return {
+            name: (numbers, np.frombuffer(bins, np.uint32), np.frombuffer(total, np.float64))
+            for name, numbers, bins, total in zip(tensors, reply["tensors"], counts, sums, strict=True)
+        }
+
     def close(self) -> None:
         if self._evaluator.is_alive(self._generation):  # a dead child has forgotten the model already
             self._evaluator.request({"cmd": "unload", "id": self._id})

@@ -35,7 +35,7 @@ class AscendQuant(_Operator):
     """round(x * scale + offset) as int8, saturated; halves go to even numbers in the mode Round."""
 
     def _run(self, x: Array, **_: Any) -> tuple[Array]:
-        if int(self.attribute("dst_type", _INT8)) != _INT8:
+        if str(self.attribute("dst_type", _INT8)) not in (str(_INT8), "INT8"):  # AMCT writes the word, the prototype has the number
             raise ValueError("AscendQuant to another type than int8")
         mode = _ROUNDING[str(self.attribute("round_mode", "Round")).lower()]
         moved = mode(x.astype(np.float32) * self.factor() + np.float32(self.attribute("offset")))
