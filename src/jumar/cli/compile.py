@@ -24,6 +24,7 @@ from .common import (
     text,
     verb,
 )
+from .gear_options import GearCountOption, GearFlagOption, GearMultipleOption, GearsFromOption, GearsOption
 
 HELP = text("Write the ATC command and a manifest; run atc where it is installed.", "生成 ATC 命令与 manifest；已安装时运行 atc。")
 
@@ -33,41 +34,6 @@ class Tune(str, Enum):
     operator = "operator"
 
 
-class GearFlag(str, Enum):
-    batch = "batch"
-    image = "image"
-    dims = "dims"
-
-
-GearsOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--gears",
-        metavar="TEXT",
-        help=text(
-            'sizes one .om takes: "batch 1,4,8", "seq up to 512", "batch 1~16"',
-            '一个 .om 接受的大小："batch 1,4,8"、"seq up to 512"、"batch 1~16"',
-        ),
-    ),
-]
-GearsFromOption = Annotated[
-    str | None,
-    typer.Option(
-        "--gears-from",
-        metavar="FILE",
-        help=text("choose gears from shapes with counts (.npz, .csv, .json)", "按形状直方图选择档位（.npz、.csv、.json）"),
-    ),
-]
-GearCountOption = Annotated[
-    int | None, typer.Option("--gear-count", metavar="N", help=text("most gears to choose (default 8)", "最多选择的档位数（默认 8）"))
-]
-GearMultipleOption = Annotated[
-    int | None,
-    typer.Option("--gear-multiple", metavar="N", help=text("round chosen sizes up to multiples of N", "所选大小向上取整为 N 的倍数")),
-]
-GearFlagOption = Annotated[
-    GearFlag | None, typer.Option("--gear-flag", help=text("which gear flag of ATC to use", "使用 ATC 的哪一种档位参数"))
-]
 SplitOption = Annotated[bool, typer.Option("--split", help=text("an .om of its own for each gear", "每个档位各生成一个 .om"))]
 FormatOption = Annotated[
     str | None, typer.Option("--input-format", metavar="LAYOUT", help=text("ATC's --input_format", "ATC 的 --input_format"))

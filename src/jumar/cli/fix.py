@@ -29,6 +29,7 @@ from .common import (
     text,
     verb,
 )
+from .gear_options import GearOption
 
 HELP = text("Rewrite what can be rewritten, with proof.", "改写可以改写的部分，并附证明。")
 
@@ -43,6 +44,7 @@ def command(
     cann: CannOption = None,
     opset_max: OpsetMaxOption = None,
     shape: ShapeOption = None,
+    gear: GearOption = None,
     range_: RangeOption = None,
     set_const: SetConstOption = None,
     one_step: OneStepOption = None,
@@ -66,6 +68,7 @@ def command(
             cann=cann,
             opset_max=opset_max,
             shapes=parse_shapes(shape or []),
+            gears=[parse_shapes([item]) for item in gear or ()],
             ranges=parse_ranges(range_ or []),
             constants=parse_constants(set_const or []),
             one_step=parse_one_step(one_step or []),

@@ -33,6 +33,7 @@ from .common import (
     text,
     verb,
 )
+from .gear_options import GearCountOption, GearFlagOption, GearMultipleOption, GearsFromOption, GearsOption
 
 HELP = text("The main job: check, fix, verify, compile, into one bundle.", "主流程：检查、修复、验证、编译，生成一个 bundle。")
 
@@ -47,6 +48,11 @@ def command(
     cann: CannOption = None,
     opset_max: OpsetMaxOption = None,
     shape: ShapeOption = None,
+    gears: GearsOption = None,
+    gears_from: GearsFromOption = None,
+    gear_count: GearCountOption = None,
+    gear_multiple: GearMultipleOption = None,
+    gear_flag: GearFlagOption = None,
     range_: RangeOption = None,
     set_const: SetConstOption = None,
     one_step: OneStepOption = None,
@@ -87,6 +93,11 @@ def command(
             cann=cann,
             opset_max=opset_max,
             shapes=parse_shapes(shape or []),
+            gears=gears or (),
+            gears_from=gears_from,
+            gear_count=gear_count,
+            gear_multiple=gear_multiple,
+            gear_flag=None if gear_flag is None else gear_flag.value,
             ranges=parse_ranges(range_ or []),
             constants=parse_constants(set_const or []),
             one_step=parse_one_step(one_step or []),

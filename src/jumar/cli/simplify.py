@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from .common import FeedsOption, FoldLimitOption, ModelArgument, Output, ShapeOption, size, text, verb
+from .gear_options import GearOption
 
 HELP = text("Fold, merge and remove nodes, with proof; for any target.", "折叠、合并并删除节点，附证明；不限目标。")
 
@@ -17,14 +18,7 @@ def command(
     model: ModelArgument,
     out: Annotated[str, typer.Option("-o", "--output", metavar="OUT.onnx", help=text("where to write the model", "模型的输出位置"))],
     shape: ShapeOption = None,
-    gear: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--gear",
-            metavar='"NAME:SIZES;..."',
-            help=text("shapes to be right for; sizes stay open (repeatable)", "需保证正确的形状，尺寸保持可变（可重复）"),
-        ),
-    ] = None,
+    gear: GearOption = None,
     exact: Annotated[bool, typer.Option("--exact", help=text("only what keeps every element equal", "仅做逐元素相等的简化"))] = False,
     no_prove: Annotated[bool, typer.Option("--no-prove", help=text("do not compare with the original", "不与原模型对比"))] = False,
     without: Annotated[

@@ -9,7 +9,7 @@ from .edit import Builder, capture_model, copy_model, extract_model, rename_valu
 from .evaluate import Evaluator, Session, shared_or_new
 from .load import load, model_info, tensor_info
 from .save import save, write_atomic
-from .shapes import constant_of, infer_shapes, known_shape, pin_shapes, static_shape, symbol_values
+from .shapes import agreed_shapes, constant_of, infer_shapes, known_shape, pin_shapes, static_shape, symbol_values
 from .surgery import (
     Cut,
     StepModel,
@@ -36,6 +36,7 @@ __all__ = [
     "Evaluator",
     "Session",
     "StepModel",
+    "agreed_shapes",
     "all_nodes",
     "capture_model",
     "change_batch",

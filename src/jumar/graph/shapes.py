@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -104,11 +104,11 @@ def _take_type(value: ir.Value, found: onnx.TypeProto) -> None:
         value.shape = shape
 
 
-def pin_shapes(model: ir.Model, shapes: Mapping[str, tuple[int, ...]]) -> list[str]:
+def pin_shapes(model: ir.Model, shapes: Mapping[str, tuple[int | str | None, ...]]) -> list[str]:
     """Write sizes into the inputs, in place, and infer the rest anew.
 
     A symbol that the sizes give a value (``n`` of ``[n, 3]`` pinned to ``2,3``) is filled in wherever inputs and outputs use it. One
-    that they give two values (exporters reuse names) stands for nothing and is not.
+    that they give two values (exporters reuse names) stands for nothing and is not. What is no number stays open.
 
     Returns:
         Names of the inputs whose shape changed.
@@ -133,16 +133,31 @@ def pin_shapes(model: ir.Model, shapes: Mapping[str, tuple[int, ...]]) -> list[s
     return pinned
 
 
-def symbol_values(model: ir.Model, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+def symbol_values(model: ir.Model, shapes: Mapping[str, tuple[int | str | None, ...]]) -> dict[str, int]:
     """Sizes of the symbolic dimensions that follow from the shapes of some inputs."""
     sizes: dict[str, set[int]] = {}
     for value in model.graph.inputs:
         shape, given = known_shape(value), shapes.get(value.name or "")
         if shape is not None and given is not None:
             for dim, size in zip(shape, given, strict=True):
-                if isinstance(dim, str):
+                if isinstance(dim, str) and isinstance(size, int):
                     sizes.setdefault(dim, set()).add(size)
     return {dim: found.pop() for dim, found in sizes.items() if len(found) == 1}
+
+
+def agreed_shapes(model: ir.Model, gears: Sequence[Mapping[str, tuple[int, ...]]]) -> dict[str, tuple[int | str | None, ...]]:
+    """Shapes of the open inputs in which the gears give a dimension one size; where they do not, it stays as it is."""
+    agreed: dict[str, tuple[int | str | None, ...]] = {}
+    for value in model.graph.inputs:
+        name, shape = value.name or "", known_shape(value)
+        given = [gear[name] for gear in gears if name in gear]
+        if len(given) < len(gears) or not given:
+            continue
+        declared = shape if shape is not None else (None,) * len(given[0])
+        found = tuple(sizes[0] if len(set(sizes)) == 1 else dim for dim, sizes in zip(declared, zip(*given, strict=True), strict=True))
+        if found != shape and any(isinstance(dim, int) for dim in found):
+            agreed[name] = found
+    return agreed
 
 
 def known_shape(value: ir.Value | None) -> tuple[int | str | None, ...] | None:

@@ -52,6 +52,8 @@ class Context:
     tried: dict[tuple[str, ir.Node], object] = field(default_factory=dict, repr=False, compare=False)
     """What rules found out about single nodes at some cost."""
     named: dict[str | None, ir.Value] = field(default_factory=dict, repr=False, compare=False)
+    gears: tuple[Mapping[str, tuple[int, ...]], ...] = ()
+    """Sets of sizes for which the model stays open: what they agree on is fixed."""
 
     @property
     def opset(self) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import onnx_ir as ir
 
@@ -13,6 +15,7 @@ from ..atc.gears import KINDS, Gears, Kind, make_gears, most_gears, text_of
 from ..atc.histogram import read_histogram
 from ..case import Case, Finding
 from ..errors import UsageError
+from ..graph import static_shape
 from ..graph.symbolic import SymbolicResult, per_profile
 from ..rules import find_rule
 from ..text import Text, say
@@ -151,6 +154,16 @@ def names_of_gears(gears: Gears) -> list[str]:
     # Dimensions that always have the same size are told once.
     columns = list(dict.fromkeys(zip(*gears.profiles, strict=True)))
     return ["x".join(str(size) for size in row) for row in zip(*columns, strict=True)]
+
+
+def gears_by_present_names(gears: Gears, model: ir.Model, interface: Mapping[str, Any] | None) -> Gears:
+    """The gears of a model by the names that its inputs have after it was rewritten. Of an input that is fixed its own shape counts."""
+    names = {item["original"]: item["name"] for item in (interface or {}).get("inputs", ())}
+    shapes = {names.get(name, name): shape for name, shape in gears.inputs.items()}
+    fixed = {value.name or "": shape for value in model.graph.inputs if (shape := static_shape(value)) is not None}
+    return replace(
+        gears, inputs={name: fixed.get(name, shapes[name]) for value in model.graph.inputs if (name := value.name or "") in shapes}
+    )
 
 
 def gear_findings(model: ir.Model, gears: Gears) -> tuple[Finding, ...]:

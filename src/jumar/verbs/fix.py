@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -22,12 +23,14 @@ from ..proof import FeedSet, Interface
 from ..rules import find_rule
 from ..targets import Target
 from ..text import say
+from .at_gears import checked_gears, gears_alone
 from .check import pinned
 from .common import ModelLike, Progress, Shapes, check_shapes, must_not_overwrite, open_case, silent
 from .cut_parts import Cutter, artifacts, must_cut, part_file
 from .cut_unrun import OuterCut
 from .fix_run import Run
 from .one_step import not_together, to_one_step
+from .simplify import simplify
 
 
 def fix(
@@ -38,6 +41,7 @@ def fix(
     cann: str | None = None,
     opset_max: int | None = None,
     shapes: Shapes | None = None,
+    gears: Sequence[Shapes] = (),
     ranges: Mapping[str, tuple[int, int]] | None = None,
     constants: Mapping[str, Any] | None = None,
     one_step: Mapping[str, int | str] | None = None,
@@ -54,6 +58,8 @@ def fix(
 
     Args:
         shapes: sizes of dynamic inputs, written into the model.
+        gears: several sets of sizes, for which the model stays one with open sizes (what all agree on is written). Rewrites are proven at
+            each of them, and the result is right for these alone; its findings are those of the fixed model that ATC makes for each.
         ranges: least and largest value of integer inputs; what rests on them is recorded with the step.
         constants: values that inputs always have; these inputs become weights, which is recorded with them.
         one_step: of a recurrent model, the inputs that carry time and the dimension in which they do, and inputs that are states with the output
@@ -91,13 +97,34 @@ def fix(
     bound = _bind(case, constants) if constants else None
     case = case if bound is None else bound[0]
     sizes = check_shapes(case.model, shapes or {})
+    stages = checked_gears(case.model, gears)
+    if stages and (sizes or one_step or cut):
+        raise gears_alone()
     if ranges:
         value_ranges(case.model, ranges)  # says what is wrong with them before anything runs
     with shared_or_new(evaluator) as running:
         stepped = to_one_step(case.model, one_step, sizes, feeds, running) if one_step else None
         if stepped is not None:
             case, sizes, feeds = case.replace(model=stepped.model), {}, stepped.feeds
-        run = Run(case, running, sizes, chosen, allowed, fold_limit, progress, dict(ranges or {}), bound=bound, stepped=stepped)
+        known: list[Step] = []
+        if stages and (chosen is None or "GR504" in chosen):
+            with suppress(EvaluationError):  # a model that cannot be run cannot be proven: the run says so
+                simple = simplify(case, gears=stages, exact=True, fold_limit=fold_limit, evaluator=running)
+                case, known = case.replace(model=simple.model), list(simple.record.steps)
+        run = Run(
+            case,
+            running,
+            sizes,
+            chosen,
+            allowed,
+            fold_limit,
+            progress,
+            dict(ranges or {}),
+            known,
+            bound=bound,
+            stepped=stepped,
+            gears=stages,
+        )
         result = run.execute(feeds)
         if cut and must_cut(result.record, cut == "aicpu"):
             try:

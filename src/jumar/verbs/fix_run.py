@@ -21,6 +21,7 @@ from ..proof.metrics import Comparison, proof_of
 from ..rules import Change, Context, ModelRule, NodeRule, Refused, fixers, operator_name
 from ..text import Text, say
 from .accepted import told_by
+from .at_gears import Gear, as_they_stand, examine_gears, gear_feeds, gears_of, present_gears
 from .check import examine, pinned
 from .common import Progress, generated_feeds
 from .meaning import restore_meaning
@@ -62,6 +63,8 @@ class Run:
     digester: Digester = field(default_factory=Digester)
     bound: tuple[Case, Interface, Step] | None = None
     stepped: Stepped | None = None
+    gears: tuple[Gear, ...] = ()
+    """Sets of sizes for which the model stays open, by the names its inputs are given with."""
     prover: Prover | None = None
 
     def execute(self, feeds: str | Path | FeedSet | None) -> Case:
@@ -81,7 +84,7 @@ class Run:
         prover = self.prover = self._prover(feeds)
         if prover is not None:
             self._apply_all(prover)
-        after = self._examine()
+        after = as_they_stand(self._examine()) if self.gears else self._examine()
         left = {_identity(finding) for finding in after.findings}
         found = {_identity(finding): finding for finding in (*self.seen, *before.findings)}
         record = after.extend(
@@ -97,10 +100,15 @@ class Run:
     def _context(self, model: ir.Model, *, unsafe: bool = False, whole: Context | None = None) -> Context:
         if self.case.target is None:
             raise ValueError("a target is needed")
-        return Context(model, self.case.target, self.sizes, self.fold_limit, self.evaluator, unsafe, declared=self.declared, whole=whole)
+        gears = present_gears(model, self.interface, self.gears)
+        return Context(
+            model, self.case.target, self.sizes, self.fold_limit, self.evaluator, unsafe, declared=self.declared, whole=whole, gears=gears
+        )
 
     def _examine(self) -> Record:
         case = Case(self.model, self.case.target, replace(self.case.record, findings=()))
+        if self.gears:
+            return examine_gears(case, present_gears(self.model, self.interface, self.gears), self._context)
         return examine(case, self._context(self.model)).record
 
     def _prover(self, feeds: str | Path | FeedSet | None) -> Prover | None:
@@ -109,7 +117,11 @@ class Run:
         reference = pinned(self.case.model, self.sizes) if self.sizes else self.case.model
         if isinstance(feeds, (str, Path)):
             feeds = load_feeds(feeds, reference, {name for name, port in self.interface.inputs.items() if port.constant is not None})
+        if self.gears and feeds is not None:
+            gears_of(feeds, self.gears)  # what is wrong with them is no finding
         try:
+            if self.gears:
+                feeds = gear_feeds(reference, self.gears, self.evaluator, feeds)
             feeds = feeds or make_feeds(reference, self.evaluator)
             prover = Prover(reference, self.evaluator, feeds)
         except (EvaluationError, UsageError) as error:

@@ -11,6 +11,7 @@ import numpy as np
 import onnx_ir as ir
 
 from ..atc import check_precision_mode, find_atc
+from ..atc.gears import Gears, Kind
 from ..atc.manifest import told_of_steps
 from ..atc.toolchain import DEFAULT_TIMEOUT, LONGEST_TIMEOUT
 from ..case import Case, ModelInfo, Record
@@ -25,6 +26,7 @@ from ..text import Lang, default_lang, say
 from .bundle import MODEL_FILE, Bundle
 from .common import Progress, Shapes, check_number, check_shapes, open_case, silent
 from .compile import Wanted, compile_into
+from .compile_gears import gear_findings, gears_by_present_names, read_wanted_gears
 from .fix import fix
 from .meaning import restore_meaning
 from .one_step import not_together
@@ -40,6 +42,11 @@ def migrate(
     cann: str | None = None,
     opset_max: int | None = None,
     shapes: Shapes | None = None,
+    gears: str | Sequence[str | Shapes] = (),
+    gears_from: str | Path | None = None,
+    gear_count: int | None = None,
+    gear_multiple: int | None = None,
+    gear_flag: Kind | None = None,
     ranges: Mapping[str, tuple[int, int]] | None = None,
     constants: Mapping[str, Any] | None = None,
     one_step: Mapping[str, int | str] | None = None,
@@ -64,6 +71,8 @@ def migrate(
 
     Args:
         output: the bundle; must not exist unless ``resume`` is set.
+        gears, gears_from, gear_count, gear_multiple, gear_flag: the sizes that the one .om shall take, as for :func:`~jumar.compile`; the
+            model is fixed, proven and verified at each of them. Ranges are for ``compile`` alone.
         ranges, constants, one_step, cut: as for :func:`~jumar.fix`; a cut model is verified as a chain, and its device part compiled.
         bound: allowed ``max_rel`` of the migrated model against the given one.
         aipp: preprocessing to insert; taken into the bundle, judged, and told in the manifest.
@@ -84,12 +93,25 @@ def migrate(
     given = {name: np.asarray(value).tolist() for name, value in (constants or {}).items()}
     bound_model = bind_inputs(case.model, given)[0] if given else case.model
     sizes = check_shapes(bound_model, shapes or {})
+    chosen, notes = read_wanted_gears(
+        case.replace(model=bound_model),
+        gears,
+        gears_from,
+        count=gear_count,
+        multiple=gear_multiple,
+        flag=gear_flag,
+        aipp=aipp is not None,
+        split=False,
+    )
+    if chosen is not None and chosen.kind == "range":
+        raise _is_range()
     source = {
         "model": None if case.record.model is None else case.record.model.sha256,
         "feeds": None if feeds is None else file_sha256(_existing(feeds)),
         "weights": _weights(case.model),
         "target": None if case.target is None else [case.target.to_dict(), case.target.opset_min],
         "shapes": {name: list(shape) for name, shape in sizes.items()},
+        **({} if chosen is None else {"gears": chosen.flags()}),
     }
     rewriting = {
         "select": select,
@@ -104,14 +126,14 @@ def migrate(
     inserted = None if aipp is None else _aipp_file(aipp)
     bundle = Bundle.open(Path(output), resume)
     with Evaluator() as evaluator:
-        job = _Migration(case, str(model), bundle, sizes, None if feeds is None else str(feeds), source, evaluator, progress)
+        job = _Migration(case, str(model), bundle, sizes, None if feeds is None else str(feeds), source, evaluator, progress, chosen)
         try:
             record = job.fix(rewriting)
         except JumarError:
             bundle.discard()
             raise
         meant, changed = restore_meaning(case, {find_rule(code).code for code in unsafe})
-        record = job.verify(record, bound, meant if changed else None)
+        record = job.verify(record.extend(notes=notes), bound, meant if changed else None)
     record = job.compile(record, compiling, inserted)
     record = job.bundle.finish(record, lang or default_lang())
     progress(say("done", "完成"), 1.0)
@@ -130,6 +152,11 @@ class _Migration:
     source: Mapping[str, Any]
     evaluator: Evaluator
     progress: Progress
+    gears: Gears | None = None
+
+    @property
+    def stages(self) -> Sequence[Shapes]:
+        return () if self.gears is None else self.gears.shapes()
 
     def _part(self, begin: float, end: float) -> Progress:
         return lambda what, fraction: self.progress(what, begin + (end - begin) * fraction)
@@ -145,6 +172,7 @@ class _Migration:
             record = fix(
                 self.case,
                 shapes=self.sizes,
+                gears=self.stages,
                 feeds=self.feeds,
                 output=output,
                 evaluator=self.evaluator,
@@ -171,6 +199,7 @@ class _Migration:
                     cut=_cut_of(record),
                     accepted=told_of_steps(record.steps, "accepted"),
                     one_step=told_of_steps(record.steps, "one_step"),
+                    gears=self.stages,
                     evaluator=self.evaluator,
                     progress=self._part(0.6, 0.8),
                 ).record
@@ -190,6 +219,9 @@ class _Migration:
             # A record of its own, so that the stage holds only what compiling adds.
             blank = replace(record, findings=(), artifacts=(), steps=())
             fixed = Case(load(self.bundle.path(MODEL_FILE)), self.case.target, blank)
+            gears = None if self.gears is None else gears_by_present_names(self.gears, fixed.model, record.interface)
+            if gears is not None:
+                fixed = fixed.replace(record=blank.extend(findings=gear_findings(fixed.model, gears)))
             return compile_into(
                 fixed,
                 self.bundle.partial,
@@ -199,7 +231,7 @@ class _Migration:
                 files=record.artifacts,
                 history=record.steps,
                 progress=self._part(0.8, 0.95),
-                wanted=None if aipp is None else Wanted(aipp=aipp),
+                wanted=Wanted(gears=gears, aipp=aipp),
                 **options,
             ).record
 
@@ -210,6 +242,16 @@ class _Migration:
             "compile", {**self.source, **options, "fixed": _model_digest(record), "atc": tool, **({"aipp": digest} if digest else {})}, work
         )
         return replace(record.extend(findings=done.findings, steps=done.steps), artifacts=done.artifacts)
+
+
+def _is_range() -> UsageError:
+    return UsageError(
+        say("a range of sizes is asked for", "要求的是一个大小范围"),
+        say("expected sizes one by one: each is proven", "应逐个给出大小：每一种都要证明"),
+        say(
+            "name them; `jumar compile --gears` takes ranges, without a proof", "请列出各大小；`jumar compile --gears` 接受范围，但不做证明"
+        ),
+    )
 
 
 def _cut_of(record: Record) -> Sequence[Mapping[str, Any]]:

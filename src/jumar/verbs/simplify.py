@@ -20,6 +20,7 @@ from ..graph.surgery.lookup import must_pass_checker
 from ..proof import FeedSet, Interface, Prover, load_feeds, make_feeds
 from ..proof.leave_out import leave_out_failures
 from ..text import say
+from .at_gears import gear_feeds
 from .check import pinned
 from .common import ModelLike, Progress, Shapes, check_shapes, generated_feeds, must_not_overwrite, open_case, silent
 
@@ -146,8 +147,7 @@ class _Run:
         if isinstance(feeds, (str, Path)):
             feeds = load_feeds(feeds, self.model)
         if feeds is None and self.gears:
-            sets = [make_feeds(pinned(self.model, gear), self.evaluator, 1) for gear in self.gears]
-            feeds = FeedSet(tuple(case for found in sets for case in found.cases), sets[0].origin)
+            feeds = gear_feeds(self.model, self.gears, self.evaluator)
         return Prover(self.model, self.evaluator, feeds or make_feeds(self.model, self.evaluator))
 
     def _stage(self, code: str, name: str, kinds: frozenset[str], prover: Prover | None, bound: float) -> None:

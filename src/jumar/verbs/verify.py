@@ -23,6 +23,7 @@ from ..proof.metrics import Comparison, proof_of, worst
 from ..rules import find_rule
 from ..text import Text, say
 from .accepted import Accepted
+from .at_gears import checked_gears, gear_feeds
 from .check import pinned
 from .common import ModelLike, Progress, Shapes, check_number, check_shapes, open_case, refuse_compiled, silent
 from .one_step import again
@@ -43,6 +44,7 @@ def verify(
     cut: Sequence[Mapping[str, Any]] | None = None,
     accepted: Sequence[Mapping[str, Any]] | None = None,
     one_step: Sequence[Mapping[str, Any]] | None = None,
+    gears: Sequence[Shapes] | None = None,
     evaluator: Evaluator | None = None,
     progress: Progress = silent,
 ) -> Case:
@@ -58,6 +60,7 @@ def verify(
         cut: the parts of a cut model, as the step ``cut`` told them; found by itself inside a bundle. The parts run one after the other.
         accepted: what rewrites may change that were asked for by code, as a manifest tells it; found by itself inside a bundle.
         one_step: of which step of the reference this is the model, likewise.
+        gears: sizes of the reference's inputs for which the model is right, likewise: it is compared at each.
 
     Returns:
         A case whose record has one step (``verify``, with the proof) and three measurements per output, and a finding VF601 if an
@@ -95,6 +98,9 @@ def verify(
             ports, feeds = Interface.of(reference), piece_feeds(feeds, whole, reference, running)
         if isinstance(feeds, (str, Path)):
             feeds = load_feeds(feeds, reference)
+        stages = checked_gears(reference, _gears_told(manifest, ports) if gears is None else gears)
+        if stages:
+            feeds = gear_feeds(reference, stages, running, feeds)
         feeds = feeds or make_feeds(reference, running)
         prover = Prover(reference, running, feeds)
         progress(say("comparison", "对比"), 0.6)
@@ -254,6 +260,15 @@ def _shapes_of(model: ir.Model, reference: ir.Model, interface: Mapping[str, Any
         ):
             shapes[value.name or ""] = tuple(int(dim) for dim in shape.numpy())
     return shapes
+
+
+def _gears_told(manifest: Mapping[str, Any] | None, ports: Interface) -> list[Shapes]:
+    """The gears of a bundle by the names of its source; none where its .om takes one size, or a range."""
+    told = next((build["gears"] for build in (manifest or {}).get("builds", ()) if build.get("gears")), None)
+    if told is None or told["kind"] == "range":
+        return []
+    names = {port.name: original for original, port in ports.inputs.items() if not port.scalar}
+    return [{names[name]: tuple(shape) for name, shape in item.items() if name in names} for item in told["shapes"]]
 
 
 def nothing_chosen(names: Sequence[str], cases: int) -> Finding:

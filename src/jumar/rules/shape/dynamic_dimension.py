@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import onnx_ir as ir
 
 from ...case import Finding
-from ...graph import known_shape, pin_shapes, symbol_values
+from ...graph import agreed_shapes, known_shape, pin_shapes, symbol_values
 from ...text import say
 from ..base import Change, Context, Example, ModelRule, Refused
 
@@ -41,6 +41,8 @@ class DynamicDimension(ModelRule):
 
     Fix: pass --shape "name:1,3,224,224": the numbers are written into the model, symbols shared by several inputs are filled in everywhere, and the shape arithmetic then folds (SH202).
 
+    With gears (`jumar migrate --gears`) only what all gears agree on is written; the rest stays open, and ATC fixes it once for each gear.
+
     Fix safety: safe; only the declared shapes change, and the pinned model equals the original in every element on inputs of that shape.
 
     Evidence: the ATC guide, --input_shape.
@@ -51,6 +53,8 @@ class DynamicDimension(ModelRule):
     在昇腾上的原因：ATC 构建静态图。--input_shape 中未给出形状的动态输入会被拒绝（E11005）；保持动态的图中充满形状运算，会在 AI CPU 或主机上执行。
 
     修复：使用 --shape "name:1,3,224,224"：数值写入模型，多个输入共用的符号一并替换，随后形状运算会被折叠（SH202）。
+
+    使用档位时（`jumar migrate --gears`）只写入各档位一致的维度；其余保持可变，由 ATC 按档位逐一固定。
 
     修复安全性：安全；只改变声明的形状，在该形状的输入上与原模型逐元素相等。
 
@@ -74,11 +78,16 @@ class DynamicDimension(ModelRule):
     )
 
     def check(self, ctx: Context) -> Iterator[Finding]:
+        agreed = agreed_shapes(ctx.model, ctx.gears)
         for value in dynamic_inputs(ctx.model):
+            if ctx.gears and value.name not in agreed:
+                continue
             shape = known_shape(value) or ()
             symbols = {value_dim for value_dim in shape if isinstance(value_dim, str)}
-            covered = value.name in ctx.shapes or (
-                bool(shape) and symbols <= set(symbol_values(ctx.model, ctx.shapes)) and None not in shape
+            covered = (
+                value.name in ctx.shapes
+                or value.name in agreed
+                or (bool(shape) and symbols <= set(symbol_values(ctx.model, ctx.shapes)) and None not in shape)
             )
             yield self.finding(
                 say(
@@ -99,7 +108,7 @@ class DynamicDimension(ModelRule):
             )
 
     def rewrite(self, model: ir.Model, ctx: Context) -> Change | None:
-        pinned = pin_shapes(model, ctx.shapes)
+        pinned = pin_shapes(model, agreed_shapes(model, ctx.gears) if ctx.gears else ctx.shapes)
         if not pinned:
             raise Refused(say("no shape was given with --shape", "没有用 --shape 给出形状"))
         shapes = {value.name: list(known_shape(value) or ()) for value in model.graph.inputs if value.name in pinned}
