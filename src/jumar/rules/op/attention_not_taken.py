@@ -19,7 +19,7 @@ class AttentionNotTaken(ExpansionRule):
 
     Fix: the scaled query times the key, Softmax, and times the value. Scores of keys that are not attended (causal, window, boolean mask, lengths, infinities of a constant mask) are chosen to be -65504, which float16 holds, and their weights to be 0, so that a query without any key gives 0 as the standard has it. Queries that share a key become rows of one matrix. Masks of floats that the model computes are added as the function body of the standard does it.
 
-    Fix safety: safe within 1e-5 of the largest element. Shapes must be static.
+    Fix safety: safe within 1e-5 of the largest element, as long as the scores of attended keys stay above -65504, as float16 has it anyway. Shapes must be static.
 
     Evidence: the kernel tables and limits that `jumar targets show` cites; ONNX operator definitions and node tests.
     """
@@ -30,7 +30,7 @@ class AttentionNotTaken(ExpansionRule):
 
     修复：缩放后的 query 乘 key，Softmax，再乘 value。不参与注意力的 key（因果、窗口、布尔掩码、长度、常量掩码中的无穷）的分数取 float16 能表示的 -65504，其权重取 0，因此没有任何 key 的 query 按标准得到 0。共用 key 的 query 作为同一矩阵的行。模型计算得到的浮点掩码按标准函数体相加。
 
-    修复安全性：误差在最大元素的 1e-5 以内为安全。形状必须静态。
+    修复安全性：误差在最大元素的 1e-5 以内为安全，前提是参与注意力的 key 的分数大于 -65504（float16 本来也只到此为止）。形状必须静态。
 
     依据：`jumar targets show` 给出的算子信息库与限制；ONNX 算子定义与节点测试。
     """
