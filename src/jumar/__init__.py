@@ -37,6 +37,7 @@ _HOME = {
     "doctor": "verbs.doctor",
     "emulate_aipp": "verbs.aipp_emulate",
     "explain": "verbs.explain",
+    "export": "verbs.export",
     "fix": "verbs.fix",
     "import_targets": "verbs.targets_import",
     "inspect": "verbs.inspect",
@@ -77,6 +78,7 @@ __all__ = [
     "doctor",
     "emulate_aipp",
     "explain",
+    "export",
     "fix",
     "import_targets",
     "inspect",
@@ -113,6 +115,7 @@ if TYPE_CHECKING:
     from .verbs.diagnose import diagnose
     from .verbs.doctor import doctor
     from .verbs.explain import explain
+    from .verbs.export import export
     from .verbs.fix import fix
     from .verbs.inspect import inspect
     from .verbs.lint import lint

@@ -255,13 +255,23 @@ BAD: dict[str, tuple[Make, str]] = {
         "ATC has no flag --precision; expected perhaps ",
     ),
     "compile memory": (with_model("compile", "-o", "out", *SOC, "--memory-limit", "x"), "`x` is not a size; "),
+    "export without a target": (lambda _folder: ["export", "nets:make", "-o", "m.onnx"], "no target was named; "),
+    "export without output": (lambda _folder: ["export", "nets:make", *SOC], "`-o` / `--output` is missing; see `jumar export --help`"),
+    "export unknown exporter": (
+        lambda _folder: ["export", "nets:make", "-o", "m.onnx", *SOC, "--exporter", "caffe"],
+        "there is no exporter `caffe`; expected dynamo, torchscript; ",
+    ),
+    "export no open dimensions": (
+        lambda _folder: ["export", "nets:make", "-o", "m.onnx", *SOC, "--dynamic", "x"],
+        "`x` states no open dimensions; expected NAME:AXIS=LOW..HIGH,",
+    ),
     "doctor no manifest": (
         lambda folder: ["doctor", "--against", str(folder)],
         "manifest.json` cannot be read: No such file or directory; ",
     ),
     "no verb": (
         lambda _folder: [],
-        "no command was given; expected one of: migrate, check, fix, simplify, verify, compile, lint, explain, diagnose, doctor, inspect, view, aipp, targets; ",
+        "no command was given; expected one of: migrate, export, check, fix, simplify, verify, compile, lint, explain, diagnose, doctor, inspect, view, aipp, targets; ",
     ),
     "no verb of targets": (
         lambda _folder: ["targets"],

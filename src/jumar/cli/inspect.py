@@ -24,7 +24,10 @@ def command(
     target: TargetOption = None,
     cann: CannOption = None,
     operators: Annotated[bool, typer.Option("--operators", help=text("list every operator", "列出每个算子"))] = False,
+    source: Annotated[
+        bool, typer.Option("--source", help=text("list the module and Python line of each node", "列出每个节点所属的模块和 Python 代码行"))
+    ] = False,
 ) -> None:
     from ..verbs.inspect import inspect
 
-    output.show(inspect(file, soc=soc, target=target, cann=cann, operators=operators))
+    output.show(inspect(file, soc=soc, target=target, cann=cann, operators=operators, source=source))

@@ -14,7 +14,7 @@ import typer
 
 from .. import __version__
 from ..text import Lang, say, visible
-from . import aipp, check, compile, diagnose, doctor, explain, fix, inspect, lint, migrate, simplify, targets, verify, view
+from . import aipp, check, compile, diagnose, doctor, explain, export, fix, inspect, lint, migrate, simplify, targets, verify, view
 from .common import (
     ColorOption,
     FormatOption,
@@ -43,7 +43,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (migrate, check, fix, simplify, verify, compile, lint, explain, diagnose, doctor, inspect, view):
+for module in (migrate, export, check, fix, simplify, verify, compile, lint, explain, diagnose, doctor, inspect, view):
     app.command(name=module.__name__.rpartition(".")[2], help=module.HELP)(module.command)
 app.add_typer(aipp.app, name="aipp", help=aipp.HELP)
 app.add_typer(targets.app, name="targets", help=targets.HELP)

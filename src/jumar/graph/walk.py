@@ -8,6 +8,8 @@ from collections.abc import Iterator
 import onnx_ir as ir
 
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
+SOURCE, MODULE = "jumar.source_line", "jumar.module"
+"""Entries of a node's metadata: the Python line that made it, and the path of the torch module it belongs to."""
 _LIBRARY = ("site-packages", "dist-packages", "/torch/", "<frozen", "<string>")
 
 
@@ -32,7 +34,10 @@ def node_place(node: ir.Node) -> str:
 
 
 def source_line(node: ir.Node) -> str | None:
-    """The user's own Python line that made the node, from the exporter's stack trace (``file:line``), if it kept one."""
+    """The Python line that made the node (``file:line``): as `jumar export` noted it, or the user's own innermost one in the exporter's stack trace."""
+    noted = node.metadata_props.get(SOURCE)
+    if noted:
+        return noted
     trace = node.metadata_props.get("pkg.torch.onnx.stack_trace", "")
     frames = [match for match in _FRAME.finditer(trace) if not any(part in match["file"] for part in _LIBRARY)]
     return f"{frames[-1]['file']}:{frames[-1]['line']}" if frames else None

@@ -64,6 +64,16 @@ def load_feeds(path: str | Path, model: ir.Model, unused: Collection[str] = ()) 
     Raises:
         UsageError: unreadable file, wrong names, ranks or dtypes.
     """
+    arrays = {name: array for name, array in read_arrays(path).items() if name not in unused}
+    return FeedSet((check_feeds(arrays, model),), "user")
+
+
+def read_arrays(path: str | Path) -> dict[str, Any]:
+    """The arrays of an .npz. Pickled ones are refused.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
     path = Path(path)
     try:
         if not path.is_file():
@@ -71,7 +81,7 @@ def load_feeds(path: str | Path, model: ir.Model, unused: Collection[str] = ()) 
         with zipfile.ZipFile(path):  # a lone .npy has no names
             pass
         with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files if name not in unused}
+            return {name: archive[name] for name in archive.files}
     except Exception as error:  # numpy, zipfile, zlib and tokenize each have their own words for a broken archive
         raise UsageError(
             say(
@@ -83,7 +93,6 @@ def load_feeds(path: str | Path, model: ir.Model, unused: Collection[str] = ()) 
             say("expected a .npz of plain arrays keyed by input name", "应为以输入名为键的 .npz 数组文件"),
             say("write it with numpy.savez", "请用 numpy.savez 生成"),
         ) from error
-    return FeedSet((check_feeds(arrays, model),), "user")
 
 
 def piece_feeds(feeds: str | Path | FeedSet | None, whole: ir.Model, piece: ir.Model, evaluator: Evaluator) -> FeedSet:

@@ -15,6 +15,7 @@ from .. import __version__
 from ..case import Case, Finding, Proof, Record, Step
 from ..errors import EvaluationError, JumarError, UsageError
 from ..graph import Builder, Digester, Evaluator, all_nodes, copy_model, extract_model, infer_shapes, node_place
+from ..graph.lineage import inherit_lines
 from ..proof import FeedSet, Interface, Prover, load_feeds, make_feeds
 from ..proof.leave_out import leave_out_failures
 from ..proof.metrics import Comparison, proof_of
@@ -196,6 +197,8 @@ class Run:
         if made is None or outcome.proof is None:
             return
         kept = made.model if outcome.kept else None
+        if kept is not None:
+            inherit_lines(kept)
         chosen = self._chosen(made.change.chosen, prover) if kept is not None and made.change.chosen else {}
         step = self._step(rule, start, kept, outcome.proof, made.change.nodes, {**made.change.options, **chosen})
         self.steps.append(replace(step, subgraphs=made.pieces))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..case import Record
 from ..errors import UsageError
@@ -17,9 +19,18 @@ from ..text import Text, say
 from .inspect_bundle import inspect_bundle
 from .inspect_om import om_notes, one_line
 
+if TYPE_CHECKING:
+    from ..graph.lineage import Origin
+
 
 def inspect(
-    path: str | Path, *, soc: str | None = None, target: str | Target | None = None, cann: str | None = None, operators: bool = False
+    path: str | Path,
+    *,
+    soc: str | None = None,
+    target: str | Target | None = None,
+    cann: str | None = None,
+    operators: bool = False,
+    source: bool = False,
 ) -> Record:
     """What a file says of itself; nothing in it is executed.
 
@@ -27,6 +38,7 @@ def inspect(
         path: an .om file, an .onnx file, or the directory of a bundle.
         soc, target, cann: a target. With it, the record has findings on whether an .om fits it (CP710 to CP713).
         operators: list every operator in the text, not their counts alone (``data`` always has all of an .om).
+        source: of an ONNX model, list each node with the module and the Python line that made it, as far as it knows them.
 
     Returns:
         A record without a model for an .om; for ONNX its ``model``. ``data`` has ``kind`` (``om``, ``onnx`` or ``bundle``), ``path`` and,
@@ -52,7 +64,7 @@ def inspect(
         return _om(place, found, operators)
     if place.is_dir():
         return inspect_bundle(place, operators)
-    return _onnx(place, operators)
+    return _onnx(place, operators, source)
 
 
 def _target(soc: str | None, target: str | Target | None, cann: str | None) -> Target | None:
@@ -79,8 +91,9 @@ def _om(path: Path, target: Target | None, operators: bool) -> Record:
     return om_record(path, read_om(path), target, operators)
 
 
-def _onnx(path: Path, every: bool) -> Record:
+def _onnx(path: Path, every: bool, source: bool) -> Record:
     from ..graph import all_nodes, model_info
+    from ..graph.lineage import node_origins
     from .common import open_case
 
     case = open_case(str(path), "inspect", need_target=False, quick=True)
@@ -116,6 +129,9 @@ def _onnx(path: Path, every: bool) -> Record:
     notes += table_lines(rows, indent="")
     if every and nodes:
         notes += table_lines(nodes)
+    origins = node_origins(model) if source else []
+    if source:
+        notes += _origins(origins)
     data = {
         "kind": "onnx",
         "path": str(path),
@@ -125,8 +141,17 @@ def _onnx(path: Path, every: bool) -> Record:
         "producer": producer,
         "weights_bytes": size,
         "operator_counts": dict(counts.most_common()),
+        **({"sources": [asdict(origin) for origin in origins]} if source else {}),
     }
     return Record(verb="inspect", model=info, notes=tuple(map(one_line, notes)), data=data)
+
+
+def _origins(origins: Sequence[Origin]) -> list[Text]:
+    known = [origin for origin in origins if origin.line is not None]
+    title = say(
+        "Source lines: of {known} of {count} nodes", "源代码行：{count} 个节点中有 {known} 个已知", known=len(known), count=len(origins)
+    )
+    return [title, *table_lines([(origin.op, origin.node, origin.module or "-", origin.line or "-") for origin in origins] or [("-",) * 4])]
 
 
 def _dims(shape: tuple[int | str | None, ...] | None) -> str:
