@@ -45,6 +45,7 @@ _HOME = {
     "list_targets": "verbs.targets",
     "migrate": "verbs.migrate",
     "move_aipp": "verbs.aipp_move",
+    "reduce": "verbs.reduce",
     "show_target": "verbs.targets",
     "simplify": "verbs.simplify",
     "verify": "verbs.verify",
@@ -86,6 +87,7 @@ __all__ = [
     "list_targets",
     "migrate",
     "move_aipp",
+    "reduce",
     "show_target",
     "simplify",
     "verify",
@@ -121,6 +123,7 @@ if TYPE_CHECKING:
     from .verbs.lint import lint
     from .verbs.migrate import migrate
     from .verbs.precision import verify_precision
+    from .verbs.reduce import reduce
     from .verbs.simplify import simplify
     from .verbs.targets import list_targets, show_target
     from .verbs.targets_diff import diff_targets

@@ -12,6 +12,8 @@ import onnx_ir as ir
 import pytest
 from onnx import TensorProto, helper
 
+from jumar.cli.main import VERBS
+
 Make = Callable[[Path], list[str]]
 SOC = ["--soc", "Ascend310P3"]
 CHINESE = re.compile("[\u4e00-\u9fff]")
@@ -191,6 +193,11 @@ BAD: dict[str, tuple[Make, str]] = {
     "feeds names": (fed(z=np.zeros((2, 3), "float32")), "the feeds lack ['x'] and have unknown ['z']; expected exactly: x; "),
     "feeds rank": (fed(x=np.zeros(3, "float32")), "feed `x` is float32(3,); expected float"),
     "feeds kind": (fed(x=np.full((2, 3), "a")), "feed `x` is <U1(2, 3); expected float"),
+    "reduce, no failure": (
+        with_model("reduce", "--check", "true", "-o", "{folder}/s.onnx"),
+        "the check does not fail on the model as given; expected an exit status other than 0 (or one of --fail-code), in time; ",
+    ),
+    "reduce, no program": (with_model("reduce", "--check", "{folder}/none", "-o", "{folder}/s.onnx"), "none` cannot be started: "),
     "no reference": (with_model("verify"), "no reference was given; expected a second model to compare with; name it with --against"),
     "reference missing": (with_model("verify", "--against", "{folder}/no.onnx"), "no.onnx` does not exist; "),
     "bound": (with_model("verify", "--against", "{folder}/relu.onnx", "--bound", "nan"), "--bound nan makes no sense; "),
@@ -271,7 +278,7 @@ BAD: dict[str, tuple[Make, str]] = {
     ),
     "no verb": (
         lambda _folder: [],
-        "no command was given; expected one of: migrate, export, check, fix, simplify, verify, compile, lint, explain, diagnose, doctor, inspect, view, aipp, targets; ",
+        f"no command was given; expected one of: {', '.join((*VERBS, 'aipp', 'targets'))}; ",
     ),
     "no verb of targets": (
         lambda _folder: ["targets"],

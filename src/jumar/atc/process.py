@@ -54,8 +54,9 @@ def run_watched(
     environment: Mapping[str, str] | None = None,
     memory_limit: int | None = None,
     watch: Callable[[Sample], None] | None = None,
+    folder: Path | None = None,
 ) -> Ended:
-    """Run a program in a scratch directory, with all it prints in ``log``. It and its helpers end with it.
+    """Run a program in a scratch directory (or in ``folder``), with all it prints in ``log``. It and its helpers end with it.
 
     Raises:
         ToolError: it cannot be started.
@@ -66,7 +67,7 @@ def run_watched(
         held = log.with_name(f".{log.name}.running")  # a log of an earlier run stays until this one has ended
         try:
             with _opened(held) as stream:
-                process = _started(argv, work, stream.fileno(), environment)
+                process = _started(argv, str(folder or work), stream.fileno(), environment)
                 try:
                     stopped, peak = _wait(process, start, timeout, memory_limit, watch)
                 finally:  # Ctrl-C does not reach a session of its own, and helpers may outlive the program

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import re
@@ -14,7 +15,7 @@ import typer
 
 from .. import __version__
 from ..text import Lang, say, visible
-from . import aipp, check, compile, diagnose, doctor, explain, export, fix, inspect, lint, migrate, simplify, targets, verify, view
+from . import aipp, targets
 from .common import (
     ColorOption,
     FormatOption,
@@ -31,6 +32,24 @@ from .common import (
 if TYPE_CHECKING:
     from ..errors import JumarError
 
+VERBS = (
+    "migrate",
+    "export",
+    "check",
+    "fix",
+    "simplify",
+    "verify",
+    "reduce",
+    "compile",
+    "lint",
+    "explain",
+    "diagnose",
+    "doctor",
+    "inspect",
+    "view",
+)
+"""Modules beside this one, in the order of ``jumar --help``."""
+
 app = typer.Typer(
     name="jumar",
     help=text(
@@ -43,8 +62,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (migrate, export, check, fix, simplify, verify, compile, lint, explain, diagnose, doctor, inspect, view):
-    app.command(name=module.__name__.rpartition(".")[2], help=module.HELP)(module.command)
+for name in VERBS:
+    module = importlib.import_module(f".{name}", __package__)
+    app.command(name=name, help=module.HELP)(module.command)
 app.add_typer(aipp.app, name="aipp", help=aipp.HELP)
 app.add_typer(targets.app, name="targets", help=targets.HELP)
 
