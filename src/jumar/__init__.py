@@ -45,6 +45,7 @@ _HOME = {
     "list_targets": "verbs.targets",
     "migrate": "verbs.migrate",
     "move_aipp": "verbs.aipp_move",
+    "quantize": "verbs.quantize",
     "reduce": "verbs.reduce",
     "show_target": "verbs.targets",
     "simplify": "verbs.simplify",
@@ -87,6 +88,7 @@ __all__ = [
     "list_targets",
     "migrate",
     "move_aipp",
+    "quantize",
     "reduce",
     "show_target",
     "simplify",
@@ -123,6 +125,7 @@ if TYPE_CHECKING:
     from .verbs.lint import lint
     from .verbs.migrate import migrate
     from .verbs.precision import verify_precision
+    from .verbs.quantize import quantize
     from .verbs.reduce import reduce
     from .verbs.simplify import simplify
     from .verbs.targets import list_targets, show_target

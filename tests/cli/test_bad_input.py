@@ -218,6 +218,32 @@ BAD: dict[str, tuple[Make, str]] = {
     ),
     "precision in migrate": (with_model("migrate", *SOC, "-o", "{folder}/b", "--precision-mode", "fp8"), "`fp8` is not a precision mode; "),
     "open shape": (with_model("compile", *SOC, "-o", "{folder}/o", dims="N,3"), "input `x` has no fixed shape; "),
+    "quantize without samples": (with_model("quantize", *SOC, "-o", "{folder}/q"), "`--calib` is missing; see `jumar quantize --help`"),
+    "quantize samples missing": (
+        with_model("quantize", *SOC, "-o", "{folder}/q", "--calib", "{folder}/no.npz"),
+        "no.npz` cannot be read: no such file or folder; expected an .npz with samples along the first axis, ",
+    ),
+    "quantize an empty folder": (
+        lambda folder: ["quantize", relu(folder), *SOC, "-o", str(folder / "q"), "--calib", str(folder)],
+        "there is no .npy, .npz or image in it; ",
+    ),
+    "quantize method": (
+        with_model("quantize", *SOC, "-o", "{folder}/q", "--calib", "c", "--method", "best"),
+        "`best` of --method is no calibration method; expected one of: auto, histogram, max, mse, entropy, percentile; ",
+    ),
+    "quantize metric": (
+        with_model("quantize", *SOC, "-o", "{folder}/q", "--calib", "c", "--metric", "sqnr"),
+        "`sqnr` is no metric of agreement; ",
+    ),
+    "quantize drop": (
+        with_model("quantize", *SOC, "-o", "{folder}/q", "--calib", "c", "--max-drop", "nan"),
+        "--max-drop nan makes no sense; ",
+    ),
+    "quantize configuration": (
+        with_model("quantize", *SOC, "-o", "{folder}/q", "--calib", "c", "--config", "{folder}/relu.onnx"),
+        "relu.onnx` is no quantisation configuration: ",
+    ),
+    "quantize for nothing": (with_model("quantize", "-o", "{folder}/q", "--calib", "{folder}/c.npz"), "no target was named; "),
     "om missing": (lambda folder: ["inspect", str(folder / "no.om")], "no.om` does not exist; "),
     "om truncated": (om_of(b"IMOD" + bytes(100)), "a.om` cannot be read as an .om: the header has 104 of 256 bytes; "),
     "om text": (om_of(b"hello\n"), "a.om` cannot be read as an .om: it is a text file; "),

@@ -40,6 +40,7 @@ VERBS = (
     "simplify",
     "verify",
     "reduce",
+    "quantize",
     "compile",
     "lint",
     "explain",

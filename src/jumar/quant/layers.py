@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
 from ..cutting.work import work_of
-from ..graph import all_nodes, constant_of, node_place
+from ..graph import all_nodes, constant_of, copy_model, infer_shapes, node_place
 from ..targets import Status, Target, support
 from ..text import Text, say
 
@@ -100,11 +101,17 @@ class Survey:
 
     @property
     def work(self) -> int:
+        """Multiply-adds of the whole model."""
         return sum(item.work for item in self.layers) + sum(item.work for item in self.refused)
 
 
-def survey(model: ir.Model, target: Target | None = None) -> Survey:
-    """Look at every node that multiplies by something."""
+def survey(model: ir.Model, target: Target | None = None, feeds: Mapping[str, Any] | None = None) -> Survey:
+    """Look at every node that multiplies by something.
+
+    Args:
+        feeds: a sample; open sizes are counted as it has them.
+    """
+    shaped = _shaped(model, feeds or {})
     layers: list[Layer] = []
     refused: list[Refusal] = []
     names: set[str] = set()
@@ -114,14 +121,30 @@ def survey(model: ir.Model, target: Target | None = None) -> Survey:
             continue
         name = _name(node, names)
         reason = barrier if node.graph is model.graph else say("it is inside a branch or a loop", "位于分支或循环内部")
+        work = 0 if node.op_type in _WEIGHTLESS else work_of(shaped.get(node, node))
         if reason is None:
-            found = _layer(node, name)
+            found = _layer(node, name, work)
             if isinstance(found, Layer):
                 layers.append(found)
                 continue
             reason = found
-        refused.append(Refusal(name, node.op_type, reason, 0 if node.op_type in _WEIGHTLESS else work_of(node)))
+        refused.append(Refusal(name, node.op_type, reason, work))
     return Survey(tuple(layers), tuple(refused))
+
+
+def _shaped(model: ir.Model, feeds: Mapping[str, Any]) -> dict[ir.Node, ir.Node]:
+    """The nodes of a copy with the sizes of a sample, where the model's are open."""
+    if all(value.shape is not None and value.shape.is_static() for value in model.graph.inputs) or not feeds:
+        return {}
+    copy = copy_model(model)
+    for value in copy.graph.inputs:
+        if (value.name or "") in feeds:
+            value.shape = ir.Shape(feeds[value.name or ""].shape)
+    for node in copy.graph:
+        for output in node.outputs:
+            output.shape = None
+    infer_shapes(copy)
+    return dict(zip(model.graph, copy.graph, strict=True))
 
 
 def _barrier(target: Target | None, opset: int) -> Text | None:
@@ -145,7 +168,7 @@ def _name(node: ir.Node, names: set[str]) -> str:
     return name
 
 
-def _layer(node: ir.Node, name: str) -> Layer | Text:
+def _layer(node: ir.Node, name: str, work: int) -> Layer | Text:
     """The layer of a node, or why it is none."""
     if node.op_type in _WEIGHTLESS:
         return say("it has no weight: int8 would save neither size nor products", "没有权重：int8 既不减小体积也不减少乘法")
@@ -178,7 +201,7 @@ def _layer(node: ir.Node, name: str) -> Layer | Text:
     axis = {"Conv": 0, "ConvTranspose": 1}.get(node.op_type)
     if node.op_type == "ConvTranspose" and node.attributes.get_int("group", 1) > 1:
         axis = None  # an output channel is a pair of group and place there, and AscendDequant's list follows the outputs
-    layer = Layer(name, node, weight, None, bias_add, axis, work_of(node))
+    layer = Layer(name, node, weight, None, bias_add, axis, work)
     if bias is not None:
         if bias.size not in (1, layer.channels) or not np.isfinite(bias).all():
             return say("its bias is not one number for each channel", "偏置不是每个通道一个数")

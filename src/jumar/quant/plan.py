@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .layers import Layer
-from .numbers import Scale, Weight, least_scales, product_scales, quantise_bias, quantise_weight
+from .numbers import BIAS_LIMIT, Scale, Weight, least_scales, product_scales, quantise_bias, quantise_weight
 from .observe import Histogram
 
 
@@ -58,12 +58,15 @@ def quantise_layer(
     least = least_scales(layer.bias, activation, layer.channels)
     weight = quantise_weight(layer.weight, layer.axis, least if rows == layer.channels else np.full(rows, least.max()), options.search)
     bias = layer.bias
-    if options.correct_bias and histogram is not None and histogram.sums.size:
-        change = mean_change(layer, weight, histogram.means())
-        if change is not None:
-            bias = (np.zeros(layer.channels, np.float32) if bias is None else bias) + change
-            if layer.op == "MatMul" and layer.bias is None:
-                bias = None  # there is no Add to carry it
+    if options.correct_bias and histogram is not None and histogram.sums.size and (bias is not None or layer.op != "MatMul"):
+        change = mean_change(layer, weight, histogram.means())  # a MatMul without an Add has nothing to carry it
+        corrected = None if change is None else (0 if bias is None else bias) + change
+        if (
+            corrected is not None
+            and np.isfinite(corrected).all()
+            and (np.abs(corrected) <= BIAS_LIMIT * product_scales(weight, activation)).all()
+        ):
+            bias = np.asarray(corrected, np.float32)
     return Quantised(layer, activation, weight, None if bias is None else quantise_bias(bias, weight, activation))
 
 

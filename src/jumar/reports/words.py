@@ -41,6 +41,13 @@ _MACHINE_VERDICTS = {
 }
 
 
+_INT8_VERDICTS = {
+    "ready": say("quantised: the accuracy gate holds", "已量化：通过精度门限"),
+    "warnings": say("quantised: the accuracy gate holds, with warnings", "已量化：通过精度门限，但有警告"),
+    "blocked": say("not usable: what is listed as an error stands in the way", "不可用：存在所列错误"),
+}
+
+
 def new_port(item: Mapping[str, Any]) -> str:
     """What an input or output of ``Record.interface`` became."""
     if "constant" in item:
@@ -54,7 +61,7 @@ def new_port(item: Mapping[str, Any]) -> str:
 def verdict_text(record: Record) -> Text:
     """The verdict in words that fit the verb."""
     verify = _PRECISION_VERDICTS if "precision" in record.data else _COMPARISON_VERDICTS
-    words = {"verify": verify, "diagnose": _LOG_VERDICTS, "doctor": _MACHINE_VERDICTS}
+    words = {"verify": verify, "diagnose": _LOG_VERDICTS, "doctor": _MACHINE_VERDICTS, "quantize": _INT8_VERDICTS}
     return words.get(record.verb, _TARGET_VERDICTS)[record.verdict]
 
 
