@@ -73,11 +73,11 @@ def line_image(words: str, random: np.random.Generator, names: list[str]) -> Arr
     return np.asarray(picture.resize((width, 48), Image.Resampling.BILINEAR), np.float64)
 
 
-def recognition(models: Path, calibration: int = 100, tests: int = 500) -> Task:
+def recognition(models: Path, calibration: int = 100, tests: int = 500, seed: int = 1) -> Task:
     path = models / "rapidocr_onnxruntime__ch_PP-OCRv4_rec_infer.onnx"
     characters = next(item.value for item in onnx.load(path).metadata_props if item.key == "character").split("\n")
     alphabet = ["", *characters, " "]
-    random, names = np.random.default_rng(1), fonts()
+    random, names = np.random.default_rng(seed), fonts()
 
     def sample() -> tuple[Array, str]:
         words = text(random)
@@ -117,8 +117,8 @@ def page(random: np.random.Generator, names: list[str], size: int) -> Array:
     return noisy(np.asarray(picture, np.float64), random, 15.0)
 
 
-def orientation(models: Path, calibration: int = 100, tests: int = 400) -> Task:
-    random, names = np.random.default_rng(2), fonts()
+def orientation(models: Path, calibration: int = 100, tests: int = 400, seed: int = 2) -> Task:
+    random, names = np.random.default_rng(seed), fonts()
     mean, std = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
 
     def sample(number: int) -> tuple[Array, int]:
@@ -136,9 +136,9 @@ def orientation(models: Path, calibration: int = 100, tests: int = 400) -> Task:
     )
 
 
-def detection(models: Path, calibration: int = 60, tests: int = 60) -> Task:
+def detection(models: Path, calibration: int = 100, tests: int = 60, seed: int = 3) -> Task:
     """PP-OCRv4 detection: intersection over union of the text mask with that of the float model (filled in by the caller as the label)."""
-    random, names = np.random.default_rng(3), fonts()
+    random, names = np.random.default_rng(seed), fonts()
     mean, std = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
 
     def sample() -> Array:

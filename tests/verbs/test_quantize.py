@@ -131,6 +131,14 @@ def test_a_metric_of_ones_own_sees_labels(run: Made) -> None:
     assert case.record.data["quantize"]["metric"] == "user"
 
 
+def test_a_set_of_its_own_for_the_gate(run: Made, random: np.random.Generator) -> None:
+    asked: list[int] = []
+    held = list(random.standard_normal((7, 1, 3, 16, 16)).astype(np.float32))
+    case = run(held=held, metric=lambda number, _outputs: asked.append(number) or 1.0)
+    assert set(asked) == set(range(7))
+    assert case.record.data["quantize"]["samples"] == {"calibration": 60, "held_out": 7}
+
+
 def test_configurations_go_round(run: Made, tmp_path: Path) -> None:
     run(method="max")
     path = tmp_path / "out" / "quantization.json"

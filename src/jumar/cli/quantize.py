@@ -57,6 +57,17 @@ def command(
     model: ModelArgument,
     calib: CalibOption,
     out: Annotated[str, typer.Option("-o", "--output", metavar="OUTDIR", help=text("folder of the results", "结果文件夹"))],
+    held: Annotated[
+        str | None,
+        typer.Option(
+            "--held",
+            metavar="DATA",
+            help=text(
+                "samples for the accuracy gate alone (default: every fifth of --calib)",
+                "仅用于精度门限的样本（默认：--calib 中每五个取一个）",
+            ),
+        ),
+    ] = None,
     soc: SocOption = None,
     target: TargetOption = None,
     cann: CannOption = None,
@@ -89,6 +100,7 @@ def command(
         case = quantize(
             model,
             calib=calib,
+            held=held,
             output=out,
             soc=soc,
             target=target,

@@ -35,7 +35,7 @@ class Samples:
     def __init__(
         self, model: ir.Model, count: int, read: Callable[[int], Mapping[str, Any]], name: Callable[[int], str], origin: str
     ) -> None:
-        self._model, self._read, self._name = model, read, name
+        self.model, self._read, self._name = model, read, name
         self._count, self.origin = count, origin
         self._folders: list[tempfile.TemporaryDirectory[str]] = []
 
@@ -68,7 +68,20 @@ class Samples:
         Raises:
             UsageError: they do not fit.
         """
-        return check_feeds(self._read(number), self._model)
+        return check_feeds(self._read(number), self.model)
+
+
+def joined(one: Samples, other: Samples) -> Samples:
+    """Both sets, numbered through. Each is closed by its owner."""
+    count = len(one)
+
+    def read(number: int) -> Mapping[str, Any]:
+        return one.feeds(number) if number < count else other.feeds(number - count)
+
+    def name(number: int) -> str:
+        return one.name(number) if number < count else other.name(number - count)
+
+    return Samples(one.model, count + len(other), read, name, one.origin)
 
 
 def _bad(path: object, reason: Text | str) -> UsageError:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import onnx_ir as ir
 from .. import __version__
 from ..case import Artifact, Case, Finding, Step
 from ..errors import EvaluationError
-from ..graph import Digester, Evaluator, infer_shapes, save, shared_or_new, write_atomic
+from ..graph import Digester, Evaluator, Session, infer_shapes, save, shared_or_new, write_atomic
 from ..graph.digest import file_sha256
 from ..graph.surgery.lookup import must_pass_checker
 from ..graph.walk import weight_bytes
@@ -32,7 +33,7 @@ from ..quant.qdq import qdq_model
 from ..quant.quality import Judge, SampleMetric, find_metric, spread
 from ..quant.ranges import METHODS, scale_of
 from ..quant.records import records_of, write_records
-from ..quant.samples import Samples, open_samples
+from ..quant.samples import Samples, joined, open_samples
 from ..targets import Target
 from ..text import Text, say
 from .aipp_common import TransformLike, as_transform
@@ -56,6 +57,7 @@ def quantize(
     *,
     calib: Any,
     output: str | Path,
+    held: Any = None,
     soc: str | None = None,
     target: str | Target | None = None,
     cann: str | None = None,
@@ -79,7 +81,8 @@ def quantize(
 
     Args:
         calib: samples: an ``.npz`` or ``.npy`` with samples along the first axis, a folder of ``.npy``, ``.npz`` or images, or an iterable of
-            feeds. Every fifth is held out for the gate.
+            feeds. Every fifth is held out for the gate, unless ``held`` is given.
+        held: samples for the gate alone, in any of these forms; their numbers, from 0, are what ``metric`` is given.
         output: a folder: ``deploy.onnx`` for ATC, ``qdq.onnx`` for everything else, ``record.txt`` and ``amct_config.json`` as AMCT has them,
             ``quantization.json`` to be edited and given back as ``config``, and the trade-off curve as CSV, JSON and SVG.
         preprocess: makes the input of an image, as for :func:`~jumar.derive_aipp`.
@@ -106,9 +109,21 @@ def quantize(
     folder = Path(output)
     must_not_overwrite(model, folder / DEPLOY_FILE)
     must_not_overwrite(model, folder / QDQ_FILE)
-    with shared_or_new(evaluator) as running, open_samples(calib, case.model, transform) as given:
-        job = _Job(case, folder, choices, given, running, progress, name, max_drop, fallback)
-        return job.run(int(samples), lambda session, numbers, layers: Judge(session, given, numbers, layers, agreement, user))
+    with contextlib.ExitStack() as stack:
+        running = stack.enter_context(shared_or_new(evaluator))
+        given = stack.enter_context(open_samples(calib, case.model, transform))
+        split = Split.of(len(given), int(samples))
+        if held is not None:
+            apart = stack.enter_context(open_samples(held, case.model, transform))
+            split = Split.of(len(given), int(samples), len(apart))
+            given = joined(given, apart)
+        job = _Job(case, folder, choices, given, split, running, progress, name, max_drop, fallback)
+
+        def judge(session: Session, numbers: Sequence[int], layers: Sequence[str]) -> Judge:
+            own = None if user is None else lambda number, outputs: user(number - split.first, outputs)
+            return Judge(session, given, numbers, layers, agreement, own)
+
+        return job.run(judge)
 
 
 def _config(
@@ -132,21 +147,29 @@ def _config(
 
 @dataclass
 class Split:
-    """Numbers of the samples: to calibrate on, and held out. ``shared``: too few to hold any out."""
+    """Numbers of the samples: to calibrate on, and held out.
+
+    Attributes:
+        shared: there are too few to hold any out.
+        first: number of the first sample of a set given for the gate alone.
+    """
 
     calibration: list[int]
     held: list[int]
-    shared: bool
+    shared: bool = False
+    first: int = 0
 
     @classmethod
-    def of(cls, count: int, most: int) -> Split:
+    def of(cls, count: int, most: int, apart: int = 0) -> Split:
+        """``apart``: size of a set for the gate alone, numbered behind the others."""
         numbers = spread(count, most)
+        if apart:
+            return cls(numbers, [count + place for place in spread(apart, most)], first=count)
         held = numbers[_HELD_EVERY - 1 :: _HELD_EVERY]
         if not held:
-            return cls(numbers, numbers, True)
+            return cls(numbers, numbers, shared=True)
         kept = set(held)
-        shown = [held[place] for place in spread(len(held), _MOST_HELD)]
-        return cls([number for number in numbers if number not in kept], shown, False)
+        return cls([number for number in numbers if number not in kept], [held[place] for place in spread(len(held), _MOST_HELD)])
 
 
 @dataclass(frozen=True)
@@ -194,15 +217,16 @@ class _Job:
     folder: Path
     config: QuantConfig
     samples: Samples
+    split: Split
     evaluator: Evaluator
     progress: Progress
     metric: str
     max_drop: float
     fallback: bool
 
-    def run(self, most: int, judge_of: Any) -> Case:
+    def run(self, judge_of: Callable[[Session, Sequence[int], Sequence[str]], Judge]) -> Case:
         begin = time.perf_counter()
-        split = Split.of(len(self.samples), most)
+        split = self.split
         model, steps = self._fused(split)
         first = self.samples.feeds(split.calibration[0])
         found = survey(model, self.case.target, first)
@@ -287,7 +311,9 @@ class _Job:
             attempt(Recipe(best.method, replace(best.weights, search=True)))
         return best, trials
 
-    def _gate(self, model: ir.Model, found: Survey, plan: Plan, split: Split, judge_of: Any) -> Verdict:
+    def _gate(
+        self, model: ir.Model, found: Survey, plan: Plan, split: Split, judge_of: Callable[[Session, Sequence[int], Sequence[str]], Judge]
+    ) -> Verdict:
         costs = {
             name: Cost(item.layer.work, item.layer.weight.nbytes - item.weight.data.nbytes - 8 * item.deq.size)
             for name, item in plan.items.items()
