@@ -243,6 +243,14 @@ BAD: dict[str, tuple[Make, str]] = {
         with_model("quantize", *SOC, "-o", "{folder}/q", "--calib", "c", "--config", "{folder}/relu.onnx"),
         "relu.onnx` is no quantisation configuration: ",
     ),
+    "migrate in int8 without samples": (
+        with_model("migrate", *SOC, "-o", "{folder}/b", "--quantize", "int8"),
+        "--quantize int8 has no samples; ",
+    ),
+    "migrate with samples for nothing": (
+        with_model("migrate", *SOC, "-o", "{folder}/b", "--calib", "c.npz"),
+        "options of --quantize are given without it; ",
+    ),
     "quantize for nothing": (with_model("quantize", "-o", "{folder}/q", "--calib", "{folder}/c.npz"), "no target was named; "),
     "om missing": (lambda folder: ["inspect", str(folder / "no.om")], "no.om` does not exist; "),
     "om truncated": (om_of(b"IMOD" + bytes(100)), "a.om` cannot be read as an .om: the header has 104 of 256 bytes; "),

@@ -17,7 +17,7 @@ from jumar.errors import TargetError
 from jumar.graph import Evaluator, load
 from jumar.quant.config import read_config
 from jumar.quant.records import read_records
-from jumar.verbs.quantize import Split
+from jumar.verbs.quantize_parts import Split
 
 SOC = "Ascend310P3"
 SHAPES = {"w1": (8, 3, 3, 3), "w2": (8, 1, 3, 3), "s": (8,), "b": (8,), "m": (8,), "v": (8,), "w3": (8, 5), "b3": (5,)}

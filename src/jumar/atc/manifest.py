@@ -66,6 +66,7 @@ def build_manifest(
         "accepted": told_of_steps(steps, "accepted"),
         "one_step": told_of_steps(steps, "one_step"),
         "cut_parts": told_of_steps(steps, "cut"),
+        "quantization": told_of_steps(steps, "quantization"),
         "machine": None if program is None or atc is None else machine_facts(program),
     }
     # What is not there is left out: the smallest manifest stays readable.

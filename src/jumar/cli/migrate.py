@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from .aipp import PreprocessOption
 from .common import (
     AippOption,
     CannOption,
@@ -34,6 +35,7 @@ from .common import (
     verb,
 )
 from .gear_options import GearCountOption, GearFlagOption, GearMultipleOption, GearsFromOption, GearsOption
+from .quantize import ConfigOption, HeldOption, MaxDropOption, MethodOption, QuantMetricOption
 
 HELP = text("The main job: check, fix, verify, compile, into one bundle.", "主流程：检查、修复、验证、编译，生成一个 bundle。")
 
@@ -72,6 +74,24 @@ def command(
     fold_limit: FoldLimitOption = None,
     precision_mode: PrecisionOption = None,
     aipp: AippOption = None,
+    quantize: Annotated[
+        str | None,
+        typer.Option("--quantize", metavar="int8", help=text("compile an int8 model; needs --calib", "编译 int8 模型；需要 --calib")),
+    ] = None,
+    calib: Annotated[
+        str | None,
+        typer.Option(
+            "--calib",
+            metavar="DATA",
+            help=text("samples for --quantize, as for `jumar quantize`", "--quantize 的样本，同 `jumar quantize`"),
+        ),
+    ] = None,
+    held: HeldOption = None,
+    preprocess: PreprocessOption = None,
+    method: MethodOption = None,
+    metric: QuantMetricOption = None,
+    max_drop: MaxDropOption = None,
+    config: ConfigOption = None,
     dry_run: DryRunOption = False,
     timeout: TimeoutOption = 3600.0,
     resume: Annotated[
@@ -82,6 +102,7 @@ def command(
     from ..verbs.common import parse_constants, parse_ranges, parse_shapes
     from ..verbs.migrate import migrate
     from ..verbs.one_step import parse_one_step
+    from ..verbs.quantize import DEFAULT_DROP
     from ..verbs.verify import DEFAULT_BOUND
 
     with output.progress() as progress:
@@ -109,6 +130,14 @@ def command(
             fold_limit=DEFAULT_FOLD_LIMIT if fold_limit is None else size(fold_limit),
             precision_mode=precision_mode,
             aipp=aipp,
+            quantize=quantize,
+            calib=calib,
+            held=held,
+            preprocess=preprocess,
+            method=method,
+            metric=metric,
+            max_drop=DEFAULT_DROP if max_drop is None else max_drop,
+            config=config,
             dry_run=dry_run,
             timeout=timeout,
             resume=resume,

@@ -19,6 +19,17 @@ CalibOption = Annotated[
         help=text("samples: .npz, .npy, or a folder of .npy, .npz or images", "样本：.npz、.npy，或含有 .npy、.npz、图像的文件夹"),
     ),
 ]
+HeldOption = Annotated[
+    str | None,
+    typer.Option(
+        "--held",
+        metavar="DATA",
+        help=text(
+            "samples for the accuracy gate alone (default: every fifth of --calib)",
+            "仅用于精度门限的样本（默认：--calib 中每五个取一个）",
+        ),
+    ),
+]
 MethodOption = Annotated[
     str | None,
     typer.Option(
@@ -57,17 +68,7 @@ def command(
     model: ModelArgument,
     calib: CalibOption,
     out: Annotated[str, typer.Option("-o", "--output", metavar="OUTDIR", help=text("folder of the results", "结果文件夹"))],
-    held: Annotated[
-        str | None,
-        typer.Option(
-            "--held",
-            metavar="DATA",
-            help=text(
-                "samples for the accuracy gate alone (default: every fifth of --calib)",
-                "仅用于精度门限的样本（默认：--calib 中每五个取一个）",
-            ),
-        ),
-    ] = None,
+    held: HeldOption = None,
     soc: SocOption = None,
     target: TargetOption = None,
     cann: CannOption = None,

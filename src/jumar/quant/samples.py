@@ -38,6 +38,7 @@ class Samples:
         self.model, self._read, self._name = model, read, name
         self._count, self.origin = count, origin
         self._folders: list[tempfile.TemporaryDirectory[str]] = []
+        self._owned: list[Samples] = []
 
     def __len__(self) -> int:
         return self._count
@@ -52,6 +53,13 @@ class Samples:
         for folder in self._folders:
             folder.cleanup()
         self._folders.clear()
+        for samples in self._owned:
+            samples.close()
+
+    def owning(self, samples: Samples) -> Samples:
+        """Close another set when this is closed."""
+        self._owned.append(samples)
+        return self
 
     def keep(self, folder: tempfile.TemporaryDirectory[str]) -> Samples:
         """Remove a folder when this is closed."""
@@ -103,11 +111,14 @@ def open_samples(given: Any, model: ir.Model, transform: Transform | None = None
     Args:
         given: an ``.npz`` (arrays keyed by input name) or ``.npy`` (of the only input), both with samples along the first axis; a folder of
             ``.npy``, ``.npz`` or images, a sample each; or an iterable of dictionaries (or arrays, for one input).
+            :class:`Samples` are taken as they are.
         transform: makes the input of an image; images need one.
 
     Raises:
         UsageError: nothing there, or something that does not fit the model.
     """
+    if isinstance(given, Samples):
+        return given
     infos = model_info(model).inputs
     if isinstance(given, (str, Path)):
         path = Path(given)

@@ -20,16 +20,22 @@ from ..graph import Evaluator, load
 from ..graph.bind import bind_inputs
 from ..graph.digest import file_sha256
 from ..graph.fold import DEFAULT_FOLD_LIMIT
+from ..quant.config import QuantConfig
+from ..quant.quality import SampleMetric
 from ..rules import find_rule
 from ..targets import Target
 from ..text import Lang, default_lang, say
+from .aipp_common import TransformLike
 from .bundle import MODEL_FILE, Bundle
+from .check import pinned
 from .common import Progress, Shapes, check_number, check_shapes, open_case, silent
 from .compile import Wanted, compile_into
 from .compile_gears import gear_findings, gears_by_present_names, read_wanted_gears
 from .fix import fix
 from .meaning import restore_meaning
+from .migrate_int8 import Int8, check_int8, deploy_digest, quantize_into
 from .one_step import not_together
+from .quantize import DEFAULT_DROP, DEPLOY_FILE
 from .verify import DEFAULT_BOUND, unverified, verify
 
 
@@ -58,6 +64,14 @@ def migrate(
     fold_limit: int = DEFAULT_FOLD_LIMIT,
     precision_mode: str | None = None,
     aipp: str | Path | None = None,
+    quantize: str | None = None,
+    calib: Any = None,
+    held: Any = None,
+    preprocess: TransformLike | None = None,
+    method: str | None = None,
+    metric: str | SampleMetric | None = None,
+    max_drop: float = DEFAULT_DROP,
+    config: str | Path | QuantConfig | None = None,
     dry_run: bool = False,
     timeout: float = DEFAULT_TIMEOUT,
     resume: bool = False,
@@ -76,6 +90,8 @@ def migrate(
         ranges, constants, one_step, cut: as for :func:`~jumar.fix`; a cut model is verified as a chain, and its device part compiled.
         bound: allowed ``max_rel`` of the migrated model against the given one.
         aipp: preprocessing to insert; taken into the bundle, judged, and told in the manifest.
+        quantize: ``int8``: the fixed model is quantised as by :func:`~jumar.quantize`, whose arguments the next seven are; the samples have
+            the names of the given model's inputs. The bundle then holds both models, and the deploy form is compiled.
         lang: language of ``report.html``.
 
     Returns:
@@ -105,6 +121,14 @@ def migrate(
     )
     if chosen is not None and chosen.kind == "range":
         raise _is_range()
+    int8 = check_int8(
+        quantize,
+        Int8(calib, held, preprocess, method, metric, max_drop, config),
+        gears=chosen is not None,
+        cut=bool(cut),
+        one_step=bool(one_step),
+        precision_mode=precision_mode,
+    )
     source = {
         "model": None if case.record.model is None else case.record.model.sha256,
         "feeds": None if feeds is None else file_sha256(_existing(feeds)),
@@ -134,10 +158,12 @@ def migrate(
             raise
         meant, changed = restore_meaning(case, {find_rule(code).code for code in unsafe})
         record = job.verify(record.extend(notes=notes), bound, meant if changed else None)
+        if int8 is not None:
+            record = job.quantize(record, int8, pinned(bound_model, sizes) if sizes else bound_model)
     record = job.compile(record, compiling, inserted)
     record = job.bundle.finish(record, lang or default_lang())
     progress(say("done", "完成"), 1.0)
-    return Case(load(job.bundle.final / MODEL_FILE), case.target, record)
+    return Case(load(job.bundle.final / job.compiled(record)), case.target, record)
 
 
 @dataclass(frozen=True)
@@ -211,6 +237,30 @@ class _Migration:
         new = tuple(finding for finding in done.findings if finding.code not in known)
         return record.extend(findings=new, steps=done.steps, measurements=done.measurements)
 
+    def quantize(self, record: Record, wanted: Int8, original: ir.Model) -> Record:
+        """``original``: the model as given, with the shapes that were given."""
+        if record.verdict == "blocked":
+            return record.extend(notes=(say("not quantised: errors stand", "存在错误，未量化"),))
+
+        def work() -> Record:
+            progress = self._part(0.8, 0.9)
+            return quantize_into(self.case, self.bundle.partial, MODEL_FILE, original, record, wanted, self.evaluator, progress)
+
+        key = {**self.source, "fixed": _model_digest(record), "int8": wanted.key()}
+        done = self.bundle.stage("quantize", key, work)
+        return record.extend(
+            findings=done.findings,
+            steps=done.steps,
+            measurements=done.measurements,
+            artifacts=done.artifacts,
+            notes=done.notes,
+            data={**record.data, **done.data},
+        )
+
+    def compiled(self, record: Record) -> str:
+        """The model that ATC is given."""
+        return MODEL_FILE if deploy_digest(record) is None else DEPLOY_FILE
+
     def compile(self, record: Record, options: dict[str, Any], aipp: Path | None = None) -> Record:
         if record.verdict == "blocked":
             return record.extend(notes=(say("no ATC command was written: errors stand", "存在错误，未生成 ATC 命令"),))
@@ -218,14 +268,14 @@ class _Migration:
         def work() -> Record:
             # A record of its own, so that the stage holds only what compiling adds.
             blank = replace(record, findings=(), artifacts=(), steps=())
-            fixed = Case(load(self.bundle.path(MODEL_FILE)), self.case.target, blank)
+            fixed = Case(load(self.bundle.path(self.compiled(record))), self.case.target, blank)
             gears = None if self.gears is None else gears_by_present_names(self.gears, fixed.model, record.interface)
             if gears is not None:
                 fixed = fixed.replace(record=blank.extend(findings=gear_findings(fixed.model, gears)))
             return compile_into(
                 fixed,
                 self.bundle.partial,
-                MODEL_FILE,
+                self.compiled(record),
                 "model",
                 source=self._source_info(),
                 files=record.artifacts,
@@ -239,7 +289,16 @@ class _Migration:
         atc = None if options["dry_run"] else find_atc()
         tool = None if atc is None else [str(atc), atc.stat().st_mtime]
         done = self.bundle.stage(
-            "compile", {**self.source, **options, "fixed": _model_digest(record), "atc": tool, **({"aipp": digest} if digest else {})}, work
+            "compile",
+            {
+                **self.source,
+                **options,
+                "fixed": _model_digest(record),
+                "atc": tool,
+                **({"aipp": digest} if digest else {}),
+                "int8": deploy_digest(record),
+            },
+            work,
         )
         return replace(record.extend(findings=done.findings, steps=done.steps), artifacts=done.artifacts)
 

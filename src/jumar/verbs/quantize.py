@@ -6,7 +6,7 @@ import contextlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +28,17 @@ from ..quant.deploy import deploy_model
 from ..quant.gate import Cost, Gate, Verdict
 from ..quant.layers import Layer, Survey, survey
 from ..quant.plan import Plan, WeightOptions, quantise_layer
-from ..quant.proof import LayerProof, prove_layers
+from ..quant.proof import prove_layers
 from ..quant.qdq import qdq_model
 from ..quant.quality import Judge, SampleMetric, find_metric, spread
 from ..quant.ranges import METHODS, scale_of
 from ..quant.records import records_of, write_records
 from ..quant.samples import Samples, joined, open_samples
 from ..targets import Target
-from ..text import Text, say
+from ..text import say
 from .aipp_common import TransformLike, as_transform
 from .common import ModelLike, Progress, check_number, must_not_overwrite, open_case, silent
+from .quantize_parts import Outcome, Recipe, Split
 from .quantize_words import calibration_findings, decision_findings, summary
 from .simplify import simplify
 
@@ -46,7 +47,6 @@ CONFIG_FILE, AMCT_FILE, STATE_FILE = "quantization.json", "amct_config.json", "c
 CURVE_FILES = ("curve.csv", "curve.json", "curve.svg")
 DEFAULT_DROP = 0.01
 MOST_SAMPLES = 1000
-_HELD_EVERY, _MOST_HELD = 5, 100
 _TRIAL_SAMPLES, _PROOF_SAMPLES = 8, 2
 _WHOLE_RUN_WORK = 1 << 31
 """Multiply-adds up to which the deploy model is also run as a whole in the interpreter, which is slow."""
@@ -143,72 +143,6 @@ def _config(
         offset=None if symmetric is None else not symmetric,
         correct_bias=correct_bias,
     )
-
-
-@dataclass
-class Split:
-    """Numbers of the samples: to calibrate on, and held out.
-
-    Attributes:
-        shared: there are too few to hold any out.
-        first: number of the first sample of a set given for the gate alone.
-    """
-
-    calibration: list[int]
-    held: list[int]
-    shared: bool = False
-    first: int = 0
-
-    @classmethod
-    def of(cls, count: int, most: int, apart: int = 0) -> Split:
-        """``apart``: size of a set for the gate alone, numbered behind the others."""
-        numbers = spread(count, most)
-        if apart:
-            return cls(numbers, [count + place for place in spread(apart, most)], first=count)
-        held = numbers[_HELD_EVERY - 1 :: _HELD_EVERY]
-        if not held:
-            return cls(numbers, numbers, shared=True)
-        kept = set(held)
-        return cls([number for number in numbers if number not in kept], [held[place] for place in spread(len(held), _MOST_HELD)])
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How ranges are found and weights rounded."""
-
-    method: str
-    weights: WeightOptions
-
-    @property
-    def name(self) -> str:
-        options = [
-            word for word, wanted in (("correct-bias", self.weights.correct_bias), ("search-weights", self.weights.search)) if wanted
-        ]
-        return " + ".join([self.method, *options])
-
-
-@dataclass
-class Outcome:
-    """Everything that was found out, for the words and the files."""
-
-    survey: Survey
-    layers: tuple[Layer, ...]
-    skipped: dict[str, Text]
-    calibration: Calibration
-    split: Split
-    recipe: Recipe
-    trials: dict[str, float]
-    plan: Plan
-    verdict: Verdict
-    proofs: list[LayerProof]
-    float_size: int
-    whole: float | None = None
-    sizes: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def work_share(self) -> float:
-        """Of the multiply-adds that are in int8."""
-        return sum(item.layer.work for item in self.plan.items.values()) / max(self.survey.work, 1)
 
 
 @dataclass
@@ -345,7 +279,10 @@ class _Job:
             *decision_findings(outcome, self.max_drop, self.metric, self.fallback),
         ]
         before, after = Digester().model(self.case.model), Digester().model(deploy)
-        options = {"recipe": outcome.recipe.name, "metric": self.metric, "max_drop": self.max_drop, "samples": self.samples.origin}
+        told = {"recipe": outcome.recipe.name, "metric": self.metric, "max_drop": self.max_drop, "samples": self.samples.origin}
+        verdict = outcome.verdict
+        told |= {"layers": len(outcome.plan.items), "put_back": list(verdict.returned), "drop": verdict.drop, "held": verdict.held}
+        options = {"quantization": told}
         step = Step("quantize", __version__, before, after, round(time.perf_counter() - begin, 4), options)
         notes, measurements, data = summary(outcome, self.metric, self.max_drop)
         record = self.case.record.extend(

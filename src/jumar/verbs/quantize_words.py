@@ -15,7 +15,7 @@ from ..rules import find_rule
 from ..text import Text, say
 
 if TYPE_CHECKING:
-    from .quantize import Outcome
+    from .quantize_parts import Outcome
 
 FEW = 32
 _NAMED = 6
