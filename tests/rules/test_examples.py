@@ -15,7 +15,7 @@ from jumar.case import Case, Finding, Record
 from jumar.graph import Evaluator, all_nodes, infer_shapes, save
 from jumar.proof import FeedSet, Interface, Prover
 from jumar.proof.metrics import compare_all, proof_of
-from jumar.rules import Example, ModelRule, NodeRule, Rule, SupportRule, all_rules
+from jumar.rules import Example, MeaningRule, ModelRule, NodeRule, Rule, SupportRule, all_rules
 from jumar.targets import Target, find_target
 from jumar.verbs.check import check, pinned
 from jumar.verbs.fix import fix
@@ -78,7 +78,7 @@ def accepted(rule: Rule) -> list[str]:
 
 def reference_of(rule: Rule, model: ir.Model, example: Example) -> ir.Model:
     """What proofs compare with: the model as given, unless the rule changes the meaning."""
-    if isinstance(rule, ModelRule) and rule.changes_meaning:
+    if isinstance(rule, MeaningRule):
         return restore_meaning(Case(model, target_of(example), Record(verb="test")), [rule.code])[0]
     return pinned(model, dict(example.shapes)) if example.shapes else model
 
@@ -118,7 +118,7 @@ def test_rule_cures_and_stays_cured(rule: Rule, example: Example, opset: int, ev
         assert not any(step.status == "applied" for step in steps)
         return
     assert [step.status for step in steps] == ["applied"], [str(step.proof.reason) for step in steps if step.proof]
-    if not (isinstance(rule, ModelRule) and rule.changes_meaning):
+    if not isinstance(rule, MeaningRule):
         assert steps[0].proof is not None
         assert steps[0].proof.passed
     assert not left

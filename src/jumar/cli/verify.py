@@ -66,7 +66,14 @@ def command(
     model: ModelArgument,
     against: Annotated[
         str | None,
-        typer.Option("--against", metavar="REF", help=text("the reference model (a bundle knows its own)", "参考模型（bundle 自带记录）")),
+        typer.Option(
+            "--against",
+            metavar="REF",
+            help=text(
+                "the reference: a model (a bundle knows its own), or an .npz of recorded outputs",
+                "参考：模型（bundle 自带记录），或记录输出的 .npz",
+            ),
+        ),
     ] = None,
     feeds: FeedsOption = None,
     shape: ShapeOption = None,

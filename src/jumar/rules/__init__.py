@@ -1,12 +1,13 @@
 """Rules: each names one problem, finds it, and where possible cures it. One file per rule, found by the registry."""
 
-from .base import Change, Context, Example, ModelRule, NodeRule, Refused, Rule, SupportRule, operator_name
+from .base import Change, Context, Example, MeaningRule, ModelRule, NodeRule, Refused, Rule, SupportRule, operator_name
 from .registry import all_rules, find_rule, fixers
 
 __all__ = [
     "Change",
     "Context",
     "Example",
+    "MeaningRule",
     "ModelRule",
     "NodeRule",
     "Refused",

@@ -247,10 +247,6 @@ class NodeRule(Rule):
 class ModelRule(Rule):
     """A problem of the model as a whole."""
 
-    changes_meaning: ClassVar[bool] = False
-    """True where the rewrite changes results on purpose, to what the user says was meant: it is made before the reference runs, and nothing
-    can prove it. Such a rule is unsafe."""
-
     @abstractmethod
     def check(self, ctx: Context) -> Iterator[Finding]:
         """Findings of the whole model."""
@@ -266,6 +262,23 @@ class ModelRule(Rule):
             Refused: it cannot be done here.
         """
         raise Refused(say("there is no rewrite", "没有可用的改写"))
+
+
+class MeaningRule(ModelRule):
+    """A model that computes something else than was meant: the rewrite changes results on purpose.
+
+    It is made before the reference runs, only where the user names the code, and nothing can prove it; it depends on no target.
+    """
+
+    safety = "unsafe"
+    phase = 8
+
+    @abstractmethod
+    def restore(self, model: ir.Model) -> Change | None:
+        """Edit the model to what was meant. None if there is nothing to do."""
+
+    def rewrite(self, model: ir.Model, ctx: Context) -> Change | None:
+        return self.restore(model)
 
 
 class SupportRule(Rule):

@@ -9,7 +9,7 @@ from functools import cache
 
 from ..errors import UsageError
 from ..text import say
-from .base import ModelRule, NodeRule, Rule
+from .base import MeaningRule, ModelRule, NodeRule, Rule
 
 
 @cache
@@ -49,5 +49,5 @@ def find_rule(code: str) -> Rule:
 def fixers() -> tuple[NodeRule | ModelRule, ...]:
     """Rules whose rewrites are proven, in the order in which they are applied."""
     able = [rule for rule in all_rules() if isinstance(rule, (NodeRule, ModelRule)) and rule.safety != "advice"]
-    proven = [rule for rule in able if not (isinstance(rule, ModelRule) and rule.changes_meaning)]
+    proven = [rule for rule in able if not isinstance(rule, MeaningRule)]
     return tuple(sorted(proven, key=lambda rule: (rule.phase, rule.code)))

@@ -10,11 +10,11 @@ import onnx_ir as ir
 from .. import __version__
 from ..case import Case, Step
 from ..graph import Digester, copy_model
-from ..rules import Context, ModelRule, Refused, all_rules
+from ..rules import MeaningRule, all_rules
 
 
 def restore_meaning(case: Case, codes: Collection[str]) -> tuple[ir.Model, tuple[Step, ...]]:
-    """The model as it is meant, by the rules of these codes that change the meaning (:attr:`~jumar.rules.ModelRule.changes_meaning`).
+    """The model as it is meant, by those of these codes that are a :class:`~jumar.rules.MeaningRule`.
 
     It takes the place of the model as given in every proof after it; nothing proves the change itself, and the step says what it assumes.
 
@@ -23,13 +23,10 @@ def restore_meaning(case: Case, codes: Collection[str]) -> tuple[ir.Model, tuple
     """
     model, steps = case.model, []
     for rule in all_rules():
-        if not isinstance(rule, ModelRule) or not rule.changes_meaning or rule.code not in codes or case.target is None:
+        if not isinstance(rule, MeaningRule) or rule.code not in codes:
             continue
         start, candidate, digester = time.perf_counter(), copy_model(model), Digester()
-        try:
-            change = rule.rewrite(candidate, Context(candidate, case.target, unsafe=True))
-        except Refused:  # the finding stands, with the reason
-            continue
+        change = rule.restore(candidate)
         if change is None:
             continue
         steps.append(

@@ -27,6 +27,7 @@ from .at_gears import checked_gears, gear_feeds
 from .check import pinned
 from .common import ModelLike, Progress, Shapes, check_number, check_shapes, open_case, refuse_compiled, silent
 from .one_step import again
+from .recorded import compare_recorded, given_feeds, load_outputs
 
 DEFAULT_BOUND = 1e-4
 """Allowed ``max_rel`` of a whole model in float32: several rewrites of 1e-5 and below may add up."""
@@ -51,7 +52,8 @@ def verify(
     """Compare a model with its reference.
 
     Args:
-        against: the reference; a model inside a bundle knows its own (the manifest names the source).
+        against: the reference; a model inside a bundle knows its own (the manifest names the source). An ``.npz`` holds outputs as the
+            framework gave them for ``feeds``, by the names of the model's outputs.
         shapes: sizes of the reference's dynamic inputs (default: those of the model).
         bound: allowed ``max_rel`` per output, see :mod:`jumar.proof.metrics`.
         csv_file: also write the table here.
@@ -72,6 +74,8 @@ def verify(
     check_number("--bound", bound, 1.0, zero=True)  # a max_rel of 1 stands for "not comparable"
     case = open_case(model, "verify", need_target=False)
     start = time.perf_counter()
+    if isinstance(against, (str, Path)) and str(against).endswith(".npz"):
+        return _verify_recorded(case, against, feeds, shapes, bound, csv_file, evaluator, progress)
     manifest = _manifest_beside(model)
     if against is None:
         against = _source_of(manifest)
@@ -129,6 +133,32 @@ def verify(
     return case.replace(record=record)
 
 
+def _verify_recorded(
+    case: Case,
+    against: str | Path,
+    feeds: str | Path | FeedSet | None,
+    shapes: Shapes | None,
+    bound: float,
+    csv_file: str | Path | None,
+    evaluator: Evaluator | None,
+    progress: Progress,
+) -> Case:
+    sizes = check_shapes(case.model, shapes or {})
+    case = case.replace(model=pinned(case.model, sizes)) if sizes else case
+    expected = load_outputs(against, case.model)
+    fed = given_feeds(feeds, case.model)
+    with shared_or_new(evaluator) as running:
+        progress(say("comparison", "对比"), 0.2)
+        comparisons, step, findings = compare_recorded(case, expected, fed, bound, running)
+    record = case.record.extend(
+        steps=(step,), measurements=measurements(comparisons), findings=(*findings, *differences(comparisons, bound, _EXPORT))
+    )
+    if csv_file is not None:
+        write_atomic(csv_file, table(comparisons))
+    progress(say("done", "完成"), 1.0)
+    return case.replace(record=record)
+
+
 def compare_chain(prover: Prover, chain: Chain, interface: Interface, evaluator: Evaluator) -> dict[str, Comparison]:
     """The same for a model that was cut: its parts run one after the other."""
     try:
@@ -174,7 +204,17 @@ def _undecided(comparisons: Mapping[str, Comparison], excused: Mapping[str, floa
     )
 
 
-def differences(comparisons: Mapping[str, Comparison], bound: float) -> tuple[Finding, ...]:
+_LEAVE_OUT = say(
+    "find the rewrite with the largest difference in the report and leave it out with --select",
+    "在报告中找到差异最大的改写，用 --select 排除",
+)
+_EXPORT = say(
+    "what differs is in the export: compare intermediate outputs of the network, or export it anew (`jumar export` compares by itself)",
+    "差异来自导出：请对比网络的中间输出，或重新导出（`jumar export` 会自动对比）",
+)
+
+
+def differences(comparisons: Mapping[str, Comparison], bound: float, remedy: Text = _LEAVE_OUT) -> tuple[Finding, ...]:
     rule = find_rule("VF601")
     return tuple(
         rule.finding(
@@ -187,10 +227,7 @@ def differences(comparisons: Mapping[str, Comparison], bound: float) -> tuple[Fi
                 reason=say("", "") if item.reason is None else say(" ({reason})", "（{reason}）", reason=item.reason),
             ),
             say("a model that differs before it is compiled is wrong on any device", "编译前就不一致的模型，在任何设备上都是错的"),
-            say(
-                "find the rewrite with the largest difference in the report and leave it out with --select",
-                "在报告中找到差异最大的改写，用 --select 排除",
-            ),
+            remedy,
             place=name,
         )
         for name, item in comparisons.items()

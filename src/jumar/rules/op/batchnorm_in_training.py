@@ -10,19 +10,16 @@ from ...case import Finding
 from ...graph import all_nodes, model_opset, node_place
 from ...graph.training import batchnorm_obstacle, batchnorm_trains, to_inference
 from ...text import say
-from ..base import Change, Context, Example, ModelRule
+from ..base import Change, Context, Example, MeaningRule
 
 _WEIGHTS = "<float[3] s = {1.0, 2.0, 3.0}, float[3] b = {0.0, 0.5, 1.0}, float[3] m = {0.1, 0.2, 0.3}, float[3] v = {1.0, 2.0, 0.5}>"
 
 
-class BatchNormInTraining(ModelRule):
+class BatchNormInTraining(MeaningRule):
     code = "OP220"
     name = "batchnorm-in-training"
     since = "0.1"
-    safety = "unsafe"
     severity = "error"
-    phase = 8
-    changes_meaning = True
     DOC_EN = """
     What: a BatchNormalization that normalises by the mean and variance of the batch it is given: training_mode = 1, or before opset 14 more than one output.
 
@@ -88,7 +85,7 @@ class BatchNormInTraining(ModelRule):
                 fix="unsafe" if obstacle is None else "none",
             )
 
-    def rewrite(self, model: ir.Model, ctx: Context) -> Change | None:
+    def restore(self, model: ir.Model) -> Change | None:
         nodes = [node for node in _training(model) if batchnorm_obstacle(node) is None]
         for node in nodes:
             to_inference(node, model)

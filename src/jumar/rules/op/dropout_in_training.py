@@ -10,17 +10,14 @@ from ...case import Finding
 from ...graph import all_nodes, constant_of, node_place
 from ...graph.training import dropout_trains, to_inference
 from ...text import say
-from ..base import Change, Context, Example, ModelRule
+from ..base import Change, Context, Example, MeaningRule
 
 
-class DropoutInTraining(ModelRule):
+class DropoutInTraining(MeaningRule):
     code = "OP222"
     name = "dropout-in-training"
     since = "0.1"
-    safety = "unsafe"
     severity = "error"
-    phase = 8
-    changes_meaning = True
     DOC_EN = """
     What: a Dropout whose training_mode is true or computed, with a ratio that is not 0: it sets random elements to 0 and enlarges the others.
 
@@ -67,7 +64,7 @@ class DropoutInTraining(ModelRule):
                 node=node,
             )
 
-    def rewrite(self, model: ir.Model, ctx: Context) -> Change | None:
+    def restore(self, model: ir.Model) -> Change | None:
         nodes = _training(model)
         for node in nodes:
             to_inference(node, model)
