@@ -6,6 +6,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +16,7 @@ import onnx_ir as ir
 from ..errors import JumarError
 from ..graph import load
 from ..text import Text, say
+from .forms import own_forms
 from .isolation import Limits, Lost, run_apart
 from .lines import is_foreign, line_of_error, short
 from .program import Program
@@ -34,12 +36,14 @@ class Attempt:
     """What an exporter made, or why it made nothing.
 
     Attributes:
+        own: whether forms of ours stood in for calls that the exporters refuse.
         said: lines at which the exporter itself warned that the trace may be wrong, with its words.
         vanished: inputs that the graph does not have any more, or does not read.
     """
 
     exporter: Exporter
     opset: int
+    own: bool = False
     model: ir.Model | None = None
     reason: Text | None = None
     operator: str | None = None
@@ -50,16 +54,22 @@ class Attempt:
 
     @property
     def label(self) -> str:
-        return f"{self.exporter}@{self.opset}"
+        return f"{self.exporter}@{self.opset}{'+own' if self.own else ''}"
 
 
-def attempt(program: Program, outputs: tuple[str, ...], exporter: Exporter, opset: int, folder: Path, limits: Limits) -> Attempt:
-    """Export once; what goes wrong is told in the result."""
-    path = folder / f"{exporter}-{opset}.onnx"
-    made = Attempt(exporter, opset)
+def attempt(
+    program: Program, outputs: tuple[str, ...], exporter: Exporter, opset: int, folder: Path, limits: Limits, own: bool = False
+) -> Attempt:
+    """Export once; what goes wrong is told in the result.
+
+    Args:
+        own: with forms of ours for calls that the exporters refuse.
+    """
+    made = Attempt(exporter, opset, own)
+    path = folder / f"{made.label}.onnx"
     start = time.perf_counter()
     try:
-        answer, _ = run_apart(lambda: _job(program, len(outputs), exporter, opset, path), limits)
+        answer, _ = run_apart(lambda: _job(program, len(outputs), made, path), limits)
     except Lost as lost:
         made.reason, made.seconds = lost.reason, time.perf_counter() - start
         return made
@@ -78,17 +88,17 @@ def attempt(program: Program, outputs: tuple[str, ...], exporter: Exporter, opse
     return made
 
 
-def _job(program: Program, outputs: int, exporter: Exporter, opset: int, path: Path) -> tuple[dict[str, Any], Mapping[str, Any]]:
+def _job(program: Program, outputs: int, wanted: Attempt, path: Path) -> tuple[dict[str, Any], Mapping[str, Any]]:
     import torch
 
-    export: Callable[..., None] = _dynamo if exporter == "dynamo" else _torchscript
+    export: Callable[..., None] = _dynamo if wanted.exporter == "dynamo" else _torchscript
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            wrapper = program.wrapper()
+            wrapper = program.wrapper(own_forms if wanted.own else nullcontext)
             plain(wrapper)
             with torch.no_grad():  # inside forward it would be a region of its own, whose nodes have no lines
-                export(program, wrapper, outputs, opset, path)
+                export(program, wrapper, outputs, wanted.opset, path)
         except Exception as error:
             words = str(error)
             operator = next(iter(_OPERATOR.findall(words)), None)

@@ -49,7 +49,7 @@ def find_blame(program: Program, model: ir.Model, feeds: Mapping[str, Any], eval
             continue
         there = computed.get(event.line)
         if there is None:
-            if event.kind == "write" and computed:
+            if event.kind == "write":
                 return Blame(event, tuple(numbers), True)
             continue
         if not any(_alike(one, other) for one in shown for other in there):
@@ -60,6 +60,8 @@ def find_blame(program: Program, model: ir.Model, feeds: Mapping[str, Any], eval
 def _by_line(model: ir.Model, feeds: Mapping[str, Any], evaluator: Evaluator) -> dict[str, list[Any]]:
     """What the nodes of each line compute."""
     places = {value.name: line for node in model.graph if (line := source_line(node)) for value in node.outputs if value.name}
+    if not places:
+        return {}
     captured = capture_model(model, list(places))
     taken = {value.name for value in model.graph.inputs}
     outputs = evaluator.run(captured, {name: array for name, array in feeds.items() if name in taken}, list(places))

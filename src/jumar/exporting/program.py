@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,12 +56,17 @@ class Program:
         args, kwargs = self.flat.rebuild(list(tensors))
         return self.module(*args, **kwargs)
 
-    def wrapper(self) -> Any:
-        """A module that takes and returns nothing but tensors. To be used in a child only: it puts the module into eval mode."""
+    def wrapper(self, around: Callable[[], AbstractContextManager[Any]] = nullcontext) -> Any:
+        """A module that takes and returns nothing but tensors, and runs within ``around()``.
+
+        To be used in a child only: it puts the module into eval mode, and has attention computed by operators instead of one kernel.
+        """
         import torch
 
         program = self
         program.module.eval()
+        if hasattr(torch.backends, "mha"):
+            torch.backends.mha.set_fastpath_enabled(False)
 
         class Flattened(torch.nn.Module):
             def __init__(self) -> None:
@@ -68,7 +74,8 @@ class Program:
                 self.module = program.module
 
             def forward(self, *tensors: Any) -> tuple[Any, ...]:
-                return tuple(results(program.call(tensors)).tensors)
+                with around():
+                    return tuple(results(program.call(tensors)).tensors)
 
         return Flattened().eval()
 

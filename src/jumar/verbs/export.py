@@ -20,6 +20,7 @@ from ..exporting.attempts import DYNAMO_OPSET, EXPORTERS, TORCHSCRIPT_OPSETS, At
 from ..exporting.dynamic import Dynamic, parse_dynamic
 from ..exporting.eager import Eager, run_eagerly
 from ..exporting.extra import has_dynamo, need_torch, warm_up
+from ..exporting.forms import form_names
 from ..exporting.isolation import Limits
 from ..exporting.program import Program, make_program
 from ..exporting.reference import call_factory
@@ -187,21 +188,22 @@ def _try_all(
     evaluator: Evaluator,
     progress: Progress,
 ) -> None:
-    plan: list[tuple[Exporter, int]] = []
     low, high = TORCHSCRIPT_OPSETS
     near = min(max(target.opset_max, low), high)
+    plan: list[tuple[Exporter, int, bool]] = []
     if "dynamo" in exporters and has_dynamo():
-        plan.append(("dynamo", DYNAMO_OPSET))
+        plan += [("dynamo", DYNAMO_OPSET, False), ("dynamo", DYNAMO_OPSET, True)]
     if "torchscript" in exporters:
-        plan += [("torchscript", opset) for opset in dict.fromkeys((near, high))]
-    for number, (exporter, opset) in enumerate(plan):
-        if exporter == "torchscript" and opset != near and not _may_help(outcome):
+        plan += [("torchscript", near, False), ("torchscript", high, False), ("torchscript", high, True)]
+    plan = sorted(dict.fromkeys(plan), key=lambda step: step[2])
+    for number, (exporter, opset, own) in enumerate(plan):
+        if (own and not _forms_may_help(outcome)) or (exporter == "torchscript" and opset != near and not own and not _may_help(outcome)):
             continue
         progress(
             say("{exporter} at opset {opset}", "{exporter}，在 opset {opset} 上", exporter=exporter, opset=opset),
             0.1 + 0.8 * number / len(plan),
         )
-        made = attempt(outcome.program, tuple(slot.name for slot in outcome.eager.outputs), exporter, opset, folder, limits)
+        made = attempt(outcome.program, tuple(slot.name for slot in outcome.eager.outputs), exporter, opset, folder, limits, own)
         if made.model is None:
             outcome.refused.append(made)
             continue
@@ -217,6 +219,12 @@ def _may_help(outcome: Outcome) -> bool:
     """Whether TorchScript should be tried at a newer opset: it refused the target's, or lost something there. What it froze stays frozen."""
     made = [candidate for candidate in outcome.candidates if candidate.attempt.exporter == "torchscript"]
     return all(not candidate.right and not candidate.raw.right_on_given for candidate in made)
+
+
+def _forms_may_help(outcome: Outcome) -> bool:
+    """Whether the exporters should be tried with forms of ours: none was right, and the module calls something that has one."""
+    names = form_names()
+    return all(not candidate.right for candidate in outcome.candidates) and any(event.name in names for event in outcome.eager.events)
 
 
 def _interface(outcome: Outcome) -> Interface:
@@ -268,6 +276,7 @@ def _told(outcome: Outcome) -> dict[str, Any]:
     """The mapping between arguments and ports, and what was tried."""
     attempts: list[dict[str, Any]] = [
         {
+            "label": candidate.attempt.label,
             "exporter": candidate.attempt.exporter,
             "opset": candidate.attempt.opset,
             "right": candidate.right,
@@ -282,6 +291,7 @@ def _told(outcome: Outcome) -> dict[str, Any]:
     ]
     attempts += [
         {
+            "label": made.label,
             "exporter": made.exporter,
             "opset": made.opset,
             "right": False,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,8 @@ def findings_of(outcome: Outcome, evaluator: Evaluator, limits: Limits) -> tuple
         if not candidate.right:
             blamed += _of_wrong(outcome, candidate, evaluator, limits)
     for made in outcome.refused:
-        blamed.append(_topic("EX108", *_refusal(made.label, made.operator, made.reason), place=made.operator, line=made.line))
+        line = made.line or _line_of(made.operator, outcome.eager.events)
+        blamed.append(_topic("EX108", *_refusal(made.label, made.operator, made.reason), place=made.operator, line=line))
     if outcome.winner is not None:
         blamed = [replace(finding, severity="info") for finding in blamed]
     found += blamed
@@ -241,6 +243,12 @@ def _lost_write(label: str, blame: Blame) -> Finding:
         say("write into a new tensor: torch.where, torch.cat, scatter", "请写入新的张量：torch.where、torch.cat、scatter"),
         line=blame.event.line,
     )
+
+
+def _line_of(operator: str | None, events: Sequence[Event]) -> str | None:
+    """The line of the first call that an operator of ATen is named after."""
+    name = re.split(r"::|\.", operator or "")[1:2]
+    return next((event.line for event in events if name and event.name.strip("_") == name[0].strip("_")), None)
 
 
 def _refusal(label: str, operator: str | None, reason: Text | None) -> tuple[Text, Text, Text]:
