@@ -218,7 +218,7 @@ BAD: dict[str, tuple[Make, str]] = {
     ),
     "precision in migrate": (with_model("migrate", *SOC, "-o", "{folder}/b", "--precision-mode", "fp8"), "`fp8` is not a precision mode; "),
     "open shape": (with_model("compile", *SOC, "-o", "{folder}/o", dims="N,3"), "input `x` has no fixed shape; "),
-    "quantize without samples": (with_model("quantize", *SOC, "-o", "{folder}/q"), "`--calib` is missing; see `jumar quantize --help`"),
+    "quantize without samples": (with_model("quantize", *SOC, "-o", "{folder}/q"), "no samples to calibrate on were given; "),
     "quantize samples missing": (
         with_model("quantize", *SOC, "-o", "{folder}/q", "--calib", "{folder}/no.npz"),
         "no.npz` cannot be read: no such file or folder; expected an .npz with samples along the first axis, ",

@@ -218,3 +218,17 @@ def test_bad_arguments(run: Made, tmp_path: Path, model: Path) -> None:
 def test_a_model_without_layers(run: Made, relu: Path) -> None:
     case = run(model=relu, calib=[np.ones((2, 3), np.float32) * index for index in range(6)])
     assert {"QT107", "QT101"} <= codes(case) and case.record.verdict == "warnings"
+
+
+def test_a_quantised_model_keeps_its_scales(run: Made, tmp_path: Path, evaluator: Evaluator, calib: Path) -> None:
+    run(method="max", max_drop=1.0)
+    first = read_records((tmp_path / "out" / "record.txt").read_text(encoding="utf-8"))
+    again = run(model=tmp_path / "out" / "qdq.onnx", output=tmp_path / "again")
+    assert {"QT110", "QT111"} <= codes(again) and not {"QT104", "QT106", "QT108"} & codes(again)
+    second = read_records((tmp_path / "again" / "record.txt").read_text(encoding="utf-8"))
+    assert sorted(item.scale_d for item in first.values()) == sorted(item.scale_d for item in second.values())
+    assert len(second) == 3 and again.record.data["quantize"]["quality"] > 0.9999
+    alone = run(model=tmp_path / "out" / "qdq.onnx", output=tmp_path / "alone", calib=None)  # on generated inputs
+    assert "QT110" in codes(alone)
+    with pytest.raises(UsageError, match="no samples to calibrate on"):
+        run(calib=None)

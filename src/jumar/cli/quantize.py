@@ -12,7 +12,7 @@ from .common import CannOption, ModelArgument, Output, SocOption, TargetOption, 
 HELP = text("INT8 in the form ATC parses: calibrate, gate, fall back.", "生成 ATC 可解析的 INT8 模型：校准、精度门限、自动回退。")
 
 CalibOption = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--calib",
         metavar="DATA",
@@ -66,8 +66,8 @@ ConfigOption = Annotated[
 def command(
     output: Output,
     model: ModelArgument,
-    calib: CalibOption,
     out: Annotated[str, typer.Option("-o", "--output", metavar="OUTDIR", help=text("folder of the results", "结果文件夹"))],
+    calib: CalibOption = None,
     held: HeldOption = None,
     soc: SocOption = None,
     target: TargetOption = None,

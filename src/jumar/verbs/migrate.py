@@ -35,7 +35,8 @@ from .fix import fix
 from .meaning import restore_meaning
 from .migrate_int8 import Int8, check_int8, deploy_digest, quantize_into
 from .one_step import not_together
-from .quantize import DEFAULT_DROP, DEPLOY_FILE
+from .quantize import DEFAULT_DROP
+from .quantize_parts import DEPLOY_FILE
 from .verify import DEFAULT_BOUND, unverified, verify
 
 

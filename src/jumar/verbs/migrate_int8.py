@@ -22,7 +22,8 @@ from ..quant.samples import Samples, open_samples
 from ..text import Text, say
 from .aipp_common import TransformLike, as_transform
 from .common import Progress
-from .quantize import DEFAULT_DROP, DEPLOY_FILE, STATE_FILE, quantize
+from .quantize import DEFAULT_DROP, STATE_FILE, quantize
+from .quantize_parts import DEPLOY_FILE
 
 _REFUSED_MODES = ("force_fp32", "must_keep_origin_dtype", "origin")
 

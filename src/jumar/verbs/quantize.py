@@ -15,14 +15,16 @@ import onnx_ir as ir
 
 from .. import __version__
 from ..case import Artifact, Case, Finding, Step
-from ..errors import EvaluationError
+from ..errors import EvaluationError, UsageError
 from ..graph import Digester, Evaluator, Session, infer_shapes, save, shared_or_new, write_atomic
 from ..graph.digest import file_sha256
 from ..graph.surgery.lookup import must_pass_checker
 from ..graph.walk import weight_bytes
+from ..precision.metrics import METRICS
 from ..proof import FeedSet
 from ..quant.calibrate import Calibration, calibrate, calibration_key
 from ..quant.config import AUTO, QuantConfig, check_method, load_config, with_options, write_amct, write_config
+from ..quant.convert import is_quantised
 from ..quant.curve import curve_csv, curve_svg
 from ..quant.deploy import deploy_model
 from ..quant.gate import Cost, Gate, Verdict
@@ -38,11 +40,11 @@ from ..targets import Target
 from ..text import say
 from .aipp_common import TransformLike, as_transform
 from .common import ModelLike, Progress, check_number, must_not_overwrite, open_case, silent
-from .quantize_parts import Outcome, Recipe, Split
+from .quantize_convert import convert_quantised
+from .quantize_parts import DEPLOY_FILE, QDQ_FILE, RECORD_FILE, Outcome, Recipe, Split
 from .quantize_words import calibration_findings, decision_findings, summary
 from .simplify import simplify
 
-DEPLOY_FILE, QDQ_FILE, RECORD_FILE = "deploy.onnx", "qdq.onnx", "record.txt"
 CONFIG_FILE, AMCT_FILE, STATE_FILE = "quantization.json", "amct_config.json", "calibration.npz"
 CURVE_FILES = ("curve.csv", "curve.json", "curve.svg")
 DEFAULT_DROP = 0.01
@@ -55,8 +57,8 @@ _WHOLE_RUN_WORK = 1 << 31
 def quantize(
     model: ModelLike,
     *,
-    calib: Any,
     output: str | Path,
+    calib: Any = None,
     held: Any = None,
     soc: str | None = None,
     target: str | Target | None = None,
@@ -77,7 +79,8 @@ def quantize(
 ) -> Case:
     """Calibrate, round to int8, measure on held-out samples, put layers back until the accuracy holds, and write both forms.
 
-    A run that was killed goes on where calibration was, if ``output`` is the same.
+    A run that was killed goes on where calibration was, if ``output`` is the same. A model that has QuantizeLinear and DequantizeLinear already
+    keeps its scales (QT110); it needs no samples, and is compared with itself on those given.
 
     Args:
         calib: samples: an ``.npz`` or ``.npy`` with samples along the first axis, a folder of ``.npy``, ``.npz`` or images, or an iterable of
@@ -111,6 +114,11 @@ def quantize(
     must_not_overwrite(model, folder / QDQ_FILE)
     with contextlib.ExitStack() as stack:
         running = stack.enter_context(shared_or_new(evaluator))
+        if is_quantised(case.model):
+            shown = None if calib is None else stack.enter_context(open_samples(calib, case.model, transform))
+            return convert_quantised(case, folder, shown, (name, agreement or METRICS["similarity"]), max_drop, running, progress)
+        if calib is None:
+            raise _no_samples()
         given = stack.enter_context(open_samples(calib, case.model, transform))
         split = Split.of(len(given), int(samples))
         if held is not None:
@@ -124,6 +132,14 @@ def quantize(
             return Judge(session, given, numbers, layers, agreement, own)
 
         return job.run(judge)
+
+
+def _no_samples() -> UsageError:
+    return UsageError(
+        say("no samples to calibrate on were given", "没有给出用于校准的样本"),
+        say("expected them for a model in floats", "浮点模型需要样本"),
+        say("give --calib DATA, 100 to 1000 real samples", "请用 --calib DATA 给出 100 到 1000 个真实样本"),
+    )
 
 
 def _config(

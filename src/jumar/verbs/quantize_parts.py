@@ -12,6 +12,7 @@ from ..quant.proof import LayerProof
 from ..quant.quality import spread
 from ..text import Text
 
+DEPLOY_FILE, QDQ_FILE, RECORD_FILE = "deploy.onnx", "qdq.onnx", "record.txt"
 HELD_EVERY, MOST_HELD = 5, 100
 
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..case import Finding, Measurement
 from ..quant.config import QuantConfig
 from ..quant.layers import policies
-from ..quant.proof import BOUND
+from ..quant.proof import BOUND, LayerProof
 from ..quant.samples import Samples
 from ..rules import find_rule
 from ..text import Text, say
-
-if TYPE_CHECKING:
-    from .quantize_parts import Outcome
+from .quantize_parts import DEPLOY_FILE, Outcome
 
 FEW = 32
 _NAMED = 6
@@ -120,14 +118,19 @@ def decision_findings(outcome: Outcome, max_drop: float, metric: str, fallback: 
             if not fallback
             else say("calibrate otherwise", "请改变校准方式"),
         )
-    if not outcome.plan.items:
+    yield from form_findings(bool(outcome.plan.items), outcome.proofs)
+
+
+def form_findings(any_layer: bool, proofs: Sequence[LayerProof]) -> Iterator[Finding]:
+    """Whether there is anything in int8, whether both forms agree, and what goes with it."""
+    if not any_layer:
         yield find_rule("QT107").finding(
             say("no layer is in int8: the deploy model is the float model", "没有任何层使用 int8：部署模型就是浮点模型"),
             say("it runs in float16 and gains nothing", "以 float16 运行，没有收益"),
             say("see QT104 and QT105", "见 QT104 与 QT105"),
         )
         return
-    failed = [proof for proof in outcome.proofs if not proof.passed]
+    failed = [proof for proof in proofs if not proof.passed]
     if failed:
         worst = max(failed, key=lambda proof: proof.differ)
         yield find_rule("QT108").finding(
@@ -138,7 +141,7 @@ def decision_findings(outcome: Outcome, max_drop: float, metric: str, fallback: 
                 differ=worst.differ,
                 bound=BOUND,
             ),
-            say("{count} of {all} comparisons fail", "{all} 次比较中有 {count} 次失败", count=len(failed), all=len(outcome.proofs)),
+            say("{count} of {all} comparisons fail", "{all} 次比较中有 {count} 次失败", count=len(failed), all=len(proofs)),
             say("do not use the files; report the model", "请勿使用这些文件；请报告该模型"),
             place=worst.name,
         )
@@ -171,8 +174,6 @@ def _left(outcome: Outcome) -> Iterator[Finding]:
 
 def summary(outcome: Outcome, metric: str, max_drop: float) -> tuple[tuple[Text, ...], tuple[Measurement, ...], dict[str, Any]]:
     """Lines, measurements, and the data of the record."""
-    from .quantize import DEPLOY_FILE
-
     verdict, share = outcome.verdict, outcome.work_share
     size = sum(weight.nbytes for weight in (item.weight.data for item in outcome.plan.items.values()))
     ratio = outcome.sizes[DEPLOY_FILE] / max(outcome.float_size, 1)
