@@ -19,8 +19,8 @@ def command(
         typer.Argument(
             metavar="MODULE:CALLABLE",
             help=text(
-                "what returns the module, or (module, args), or (module, args, kwargs); its code is run",
-                "返回模块、(模块, args) 或 (模块, args, kwargs) 的可调用对象；会运行其代码",
+                "what returns the module, or (module, args), or (module, args, kwargs); its code is run. Or a .pt of TorchScript, or a .pt2",
+                "返回模块、(模块, args) 或 (模块, args, kwargs) 的可调用对象；会运行其代码。也可为 TorchScript 的 .pt 或 .pt2",
             ),
         ),
     ],
@@ -29,6 +29,10 @@ def command(
     target: TargetOption = None,
     cann: CannOption = None,
     opset_max: OpsetMaxOption = None,
+    weights: Annotated[
+        str | None,
+        typer.Option("--weights", metavar="FILE", help=text("a state_dict for the factory's module", "工厂函数所建模块的 state_dict")),
+    ] = None,
     inputs: Annotated[
         str | None,
         typer.Option("--inputs", metavar="NPZ", help=text("arrays named like forward's parameters", "以 forward 的参数名为键的数组")),
@@ -63,6 +67,7 @@ def command(
             target=target,
             cann=cann,
             opset_max=opset_max,
+            weights=weights,
             inputs=inputs,
             shapes=parse_shapes(shape or []),
             dynamic=dynamic or (),

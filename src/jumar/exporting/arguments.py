@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import UsageError
 from ..proof.feeds import read_arrays
 from ..text import say
-from .program import is_tensor, to_tensor
+from .program import is_tensor, signature_of, to_tensor
 from .structure import path_text, take_apart
 
 Given = Mapping[str, Any] | str | Path | None
@@ -57,9 +57,9 @@ def make_arguments(
 
 
 def _parameters(module: Any) -> dict[str, inspect.Parameter]:
-    signature = inspect.signature(module.forward)
+    signature = signature_of(module)
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return {name: item for name, item in signature.parameters.items() if item.kind in kinds}
+    return {} if signature is None else {name: item for name, item in signature.parameters.items() if item.kind in kinds}
 
 
 def _replaced(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], arrays: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -146,6 +146,9 @@ def _dynamo(program: Program, wrapper: Any, outputs: int, opset: int, path: Path
 def _torchscript(program: Program, wrapper: Any, outputs: int, opset: int, path: Path) -> None:
     import torch
 
+    tensors = tuple(program.tensors(program.given))
+    if any(isinstance(part, torch.jit.ScriptModule) for part in wrapper.modules()):
+        wrapper = torch.jit.trace(wrapper, tensors, check_trace=False)  # the exporter's own tracer knows no scripted parts
     names = _names(IN, len(program.inputs))
     axes = {
         name: {axis: program.dynamic.symbol(slot.name, axis) for axis in program.dynamic.axes[slot.name]}
@@ -154,7 +157,7 @@ def _torchscript(program: Program, wrapper: Any, outputs: int, opset: int, path:
     }
     torch.onnx.export(
         wrapper,
-        tuple(program.tensors(program.given)),
+        tensors,
         str(path),
         dynamo=False,
         opset_version=opset,

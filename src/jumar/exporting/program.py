@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,10 +51,10 @@ class Program:
     bound: dict[str, Any]
     dynamic: Dynamic = field(default_factory=Dynamic)
 
-    def call(self, tensors: Sequence[Any]) -> Any:
-        """The module's own result on these tensors."""
+    def call(self, tensors: Sequence[Any], module: Any = None) -> Any:
+        """The module's own result on these tensors. ``module``: the same one, as a tracer knows it."""
         args, kwargs = self.flat.rebuild(list(tensors))
-        return self.module(*args, **kwargs)
+        return (self.module if module is None else module)(*args, **kwargs)
 
     def wrapper(self, around: Callable[[], AbstractContextManager[Any]] = nullcontext) -> Any:
         """A module that takes and returns nothing but tensors, and runs within ``around()``.
@@ -64,7 +64,8 @@ class Program:
         import torch
 
         program = self
-        program.module.eval()
+        with suppress(NotImplementedError):  # an exported program has one mode, that of its export
+            program.module.eval()
         if hasattr(torch.backends, "mha"):
             torch.backends.mha.set_fastpath_enabled(False)
 
@@ -75,9 +76,11 @@ class Program:
 
             def forward(self, *tensors: Any) -> tuple[Any, ...]:
                 with around():
-                    return tuple(results(program.call(tensors)).tensors)
+                    return tuple(results(program.call(tensors, self.module)).tensors)
 
-        return Flattened().eval()
+        made = Flattened()
+        made.training = False
+        return made
 
     def tensors(self, arrays: Mapping[str, Any]) -> list[Any]:
         """Fresh tensors of arrays by input name."""
@@ -86,9 +89,9 @@ class Program:
     def training(self) -> list[tuple[str, str]]:
         """Paths and classes of the modules in training mode for which that makes a difference."""
         return [
-            (name or "-", type(module).__name__)
+            (name or "-", kind)
             for name, module in self.module.named_modules()
-            if module.training and any(word in type(module).__name__ for word in _TRAINED)
+            if module.training and any(word in (kind := getattr(module, "original_name", type(module).__name__)) for word in _TRAINED)
         ]
 
 
@@ -172,11 +175,28 @@ def _must_be_module(module: Any) -> None:
         )
 
 
+def signature_of(module: Any) -> inspect.Signature | None:
+    """The parameters of forward; TorchScript keeps them in a schema of its own."""
+    schema = getattr(module.forward, "schema", None)
+    if schema is not None:
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        empty = inspect.Parameter.empty
+        return inspect.Signature(
+            [
+                inspect.Parameter(item.name, kind, default=item.default_value if item.has_default_value() else empty)
+                for item in schema.arguments[1:]
+            ]
+        )
+    try:
+        return inspect.signature(module.forward)
+    except (TypeError, ValueError):
+        return None
+
+
 def _named(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """The arguments with the names that forward gives them."""
-    try:
-        signature = inspect.signature(module.forward)
-    except (TypeError, ValueError):
+    signature = signature_of(module)
+    if signature is None:
         return [(f"arg_{index}", value) for index, value in enumerate(args)] + list(kwargs.items())
     try:
         signature.bind(*args, **kwargs)

@@ -20,10 +20,11 @@ from ..exporting.attempts import DYNAMO_OPSET, EXPORTERS, TORCHSCRIPT_OPSETS, At
 from ..exporting.dynamic import Dynamic, parse_dynamic
 from ..exporting.eager import Eager, run_eagerly
 from ..exporting.extra import has_dynamo, need_torch, warm_up
+from ..exporting.files import fill, is_file_reference, load_file
 from ..exporting.forms import form_names
 from ..exporting.isolation import Limits
 from ..exporting.program import Program, make_program
-from ..exporting.reference import call_factory
+from ..exporting.reference import Made, call_factory
 from ..exporting.samples import make_cases
 from ..graph import Evaluator, load, model_info, save, shared_or_new
 from ..graph.save import has_external_data
@@ -80,6 +81,7 @@ def export(
     target: str | Target | None = None,
     cann: str | None = None,
     opset_max: int | None = None,
+    weights: str | Path | None = None,
     inputs: Given = None,
     shapes: Shapes | None = None,
     dynamic: str | Sequence[str] | Dynamic = (),
@@ -100,8 +102,10 @@ def export(
     fewest problems and nodes is returned.
 
     Args:
-        module: a ``torch.nn.Module``, or ``"pkg.module:factory"`` (or ``"file.py:factory"``), whose code is then run.
+        module: a ``torch.nn.Module``; ``"pkg.module:factory"`` (or ``"file.py:factory"``), whose code is then run; or a file of TorchScript
+            or ``torch.export``.
         args, kwargs: example arguments, nested as forward takes them. What is no tensor is baked in.
+        weights: a state_dict, loaded as nothing but tensors.
         inputs: arrays by parameter name, or an ``.npz``, in place of or on top of these.
         shapes: of parameters for which random numbers are drawn.
         dynamic: open dimensions, ``"x:0=1..8,2=320|640"``.
@@ -122,7 +126,9 @@ def export(
     found = find_target(soc, profile=target, cann=cann, opset_max=opset_max) if not isinstance(target, Target) else target
     open_dimensions = dynamic if isinstance(dynamic, Dynamic) else parse_dynamic([dynamic] if isinstance(dynamic, str) else dynamic)
     need_torch()
-    made = call_factory(module) if isinstance(module, str) else (module, args, dict(kwargs or {}))
+    made = _made(module, args, kwargs or {})
+    if weights is not None:
+        fill(made[0], Path(weights))
     own_args, own_kwargs = make_arguments(made[0], made[1] if args is None else args, kwargs or made[2], inputs, shapes or {})
     program = make_program(made[0], own_args, own_kwargs, open_dimensions, input_names)
     limits = Limits(timeout, memory_mb)
@@ -148,6 +154,12 @@ def export(
     else:
         folder.cleanup()
     return case
+
+
+def _made(module: Any, args: Sequence[Any] | None, kwargs: Mapping[str, Any]) -> Made:
+    if not isinstance(module, (str, Path)):
+        return module, args, kwargs
+    return load_file(str(module)) if is_file_reference(str(module)) else call_factory(str(module))
 
 
 def known_exporters(names: Sequence[str] | None) -> tuple[Exporter, ...]:
