@@ -25,7 +25,7 @@ def saved(folder: Path, body: str, inputs: str, outputs: str) -> Path:
 @pytest.mark.parametrize("root", [0, 1])
 def test_quantised_and_back(mode: str, rounded: Any, root: int, tmp_path: Path, evaluator: Evaluator) -> None:
     body = f"""q = AscendQuant<scale = 1.5, offset = 3.0, sqrt_mode = {root}, round_mode = "{mode}">(x)
-               y = AscendAntiQuant<scale = 0.5, offset = -3.0, dtype = 1>(q)"""
+               y = AscendAntiQuant<scale = 0.5, offset = 3.0, dtype = 1>(q)"""
     path = saved(tmp_path, body, "float[3,7] x", "int8[3,7] q, float16[3,7] y")
     x = np.linspace(-120, 120, 21, dtype=np.float32).reshape(3, 7)
     found = evaluator.run(load(path), {"x": x})

@@ -232,3 +232,12 @@ def test_a_quantised_model_keeps_its_scales(run: Made, tmp_path: Path, evaluator
     assert "QT110" in codes(alone)
     with pytest.raises(UsageError, match="no samples to calibrate on"):
         run(calib=None)
+
+
+def test_forms_that_differ_are_an_error(run: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    from jumar.quant import proof
+
+    original = proof.integer_layer
+    monkeypatch.setattr(proof, "integer_layer", lambda item, q: original(item, q) * np.float32(1.001))
+    case = run(method="max", max_drop=1.0)
+    assert "QT108" in codes(case) and case.record.verdict == "blocked"

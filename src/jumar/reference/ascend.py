@@ -43,10 +43,10 @@ class AscendQuant(_Operator):
 
 
 class AscendAntiQuant(_Operator):
-    """(x + offset) * scale."""
+    """(x - offset) * scale. The device's operator adds the offset; ATC's ONNX parser negates what the node says."""
 
     def _run(self, x: Array, **_: Any) -> tuple[Array]:
-        return (self.typed((x.astype(np.float32) + np.float32(self.attribute("offset"))) * self.factor()),)
+        return (self.typed((x.astype(np.float32) - np.float32(self.attribute("offset"))) * self.factor()),)
 
 
 class AscendDequant(_Operator):
