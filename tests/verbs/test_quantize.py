@@ -16,7 +16,7 @@ from jumar import Case, UsageError, quantize
 from jumar.errors import TargetError
 from jumar.graph import Evaluator, load
 from jumar.quant.config import read_config
-from jumar.quant.records import read_records
+from jumar.quant.records import read_records, write_records
 from jumar.verbs.quantize_parts import Split
 
 SOC = "Ascend310P3"
@@ -232,6 +232,26 @@ def test_a_quantised_model_keeps_its_scales(run: Made, tmp_path: Path, evaluator
     assert "QT110" in codes(alone)
     with pytest.raises(UsageError, match="no samples to calibrate on"):
         run(calib=None)
+
+
+def test_scales_of_a_record(run: Made, tmp_path: Path) -> None:
+    run(method="max", max_drop=1.0)
+    path = tmp_path / "out" / "record.txt"
+    again = run(record=path, output=tmp_path / "again", max_drop=1.0)
+    assert (tmp_path / "again" / "record.txt").read_text() == path.read_text()
+    assert (tmp_path / "again" / "deploy.onnx").read_bytes() == (tmp_path / "out" / "deploy.onnx").read_bytes()
+    assert again.record.data["quantize"]["recipe"] == "record"
+    records = read_records(path.read_text())
+    first, *_ = records
+    path.write_text(write_records({first: records[first]}))
+    one = run(record=path, output=tmp_path / "one", max_drop=1.0)
+    assert one.record.data["quantize"]["layers"] == [first]
+    assert "it is not in the record" in {str(item.why) for item in one.record.findings if item.code == "QT104"}
+    path.write_text(write_records({"other": records[first]}))
+    with pytest.raises(UsageError, match="no layer `other` of the record"):
+        run(record=path)
+    with pytest.raises(UsageError, match="is no record file"):
+        run(record=tmp_path / "none.txt")
 
 
 def test_forms_that_differ_are_an_error(run: Made, monkeypatch: pytest.MonkeyPatch) -> None:

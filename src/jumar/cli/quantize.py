@@ -82,6 +82,10 @@ def command(
         typer.Option("--skip-type", metavar="OP", help=text("keep this operator in floats (repeatable)", "该类算子保持浮点（可重复）")),
     ] = None,
     config: ConfigOption = None,
+    record: Annotated[
+        str | None,
+        typer.Option("--record", metavar="FILE", help=text("take the scales of AMCT's record file", "使用 AMCT 记录文件中的 scale")),
+    ] = None,
     symmetric: Annotated[bool, typer.Option("--symmetric", help=text("activations without offset", "激活不使用 offset"))] = False,
     correct_bias: Annotated[
         bool,
@@ -111,6 +115,7 @@ def command(
             metric=metric,
             max_drop=DEFAULT_DROP if max_drop is None else max_drop,
             config=config,
+            record=record,
             skip_layers=skip_layer or (),
             skip_types=skip_type or (),
             symmetric=True if symmetric else None,

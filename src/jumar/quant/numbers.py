@@ -112,9 +112,13 @@ def quantise_weight(weight: np.ndarray, axis: int | None, least: np.ndarray | No
             tried = np.maximum(full * fraction, 1e-30 if least is None else least)
             error = _error(rows, tried)
             scales, best = np.where(error < best, tried, scales), np.minimum(error, best)
-    narrow = np.asarray(scales, np.float32)
-    divided = weight.astype(np.float32) / along(narrow, axis, weight.ndim)
-    return Weight(np.clip(np.rint(divided), -WEIGHT_LIMIT, WEIGHT_LIMIT).astype(np.int8), narrow, axis)
+    return rounded_weight(weight, axis, np.asarray(scales, np.float32))
+
+
+def rounded_weight(weight: np.ndarray, axis: int | None, scales: np.ndarray) -> Weight:
+    """A weight in steps of given float32 scales."""
+    divided = weight.astype(np.float32) / along(scales, axis, weight.ndim)
+    return Weight(np.clip(np.rint(divided), -WEIGHT_LIMIT, WEIGHT_LIMIT).astype(np.int8), scales, axis)
 
 
 def _error(rows: np.ndarray, scales: np.ndarray) -> np.ndarray:

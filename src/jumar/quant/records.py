@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from ..errors import UsageError
 from ..text import Text, say
-from .plan import Plan
+from .layers import Layer, Survey
+from .numbers import Scale, quantise_bias, rounded_weight
+from .plan import Plan, Quantised
 
 _TOKEN = re.compile(r'\s*(?:#[^\n]*\n\s*)*("(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|[\w.+-]+|[{}:;,])')
 _MOST_BYTES = 1 << 28
@@ -45,6 +48,60 @@ def records_of(plan: Plan) -> dict[str, LayerRecord]:
     }
 
 
+def recorded(layer: Layer, record: LayerRecord) -> Quantised | Text:
+    """A layer with the scales of a record, or why they do not fit it."""
+    count = len(record.scale_w)
+    axis = layer.axis if count > 1 else None
+    if count > 1 and (axis is None or layer.weight.shape[axis] != count):
+        return say("its record has {count} scales of weights", "其记录中有 {count} 个权重 scale", count=count)
+    weight = rounded_weight(layer.weight, axis, np.asarray(record.scale_w, np.float32))
+    activation = Scale(record.scale_d, record.offset_d)
+    try:
+        bias = None if layer.bias is None else quantise_bias(layer.bias, weight, activation)
+    except OverflowError:
+        return say("its bias does not fit into int32", "其偏置超出 int32")
+    return Quantised(layer, activation, weight, bias)
+
+
+def plan_of_records(layers: Sequence[Layer], records: Mapping[str, LayerRecord], found: Survey) -> tuple[Plan, dict[str, Text]]:
+    """The layers that records have, in their scales, and why the others stay in floats.
+
+    Raises:
+        UsageError: a record of a layer that the model has not.
+    """
+    known = {layer.name for layer in found.layers}
+    for name in records:
+        if name not in known:
+            raise UsageError(
+                say("the model has no layer `{name}` of the record", "模型没有记录中的层 `{name}`", name=name[:100]),
+                say("expected one of: {names}", "应为其中之一：{names}", names=", ".join(sorted(known)[:20]) or "-"),
+                say("records name the layers of the simplified model", "记录使用简化后模型的层名"),
+            )
+    items, unfit = {}, {}
+    for layer in layers:
+        made = recorded(layer, records[layer.name]) if layer.name in records else say("it is not in the record", "不在记录中")
+        if isinstance(made, Quantised):
+            items[layer.name] = made
+        else:
+            unfit[layer.name] = made
+    return Plan(items), unfit
+
+
+def load_records(path: str | Path) -> dict[str, LayerRecord]:
+    """Read a file.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    try:
+        if Path(path).stat().st_size > _MOST_BYTES:
+            raise ValueError("it is too large")
+        text = Path(path).read_bytes().decode("utf-8")
+    except (OSError, ValueError) as error:
+        raise _bad(str(path), say("{error}", "{error}", error=(getattr(error, "strerror", None) or str(error))[:80])) from None
+    return read_records(text, str(path))
+
+
 def write_records(records: Mapping[str, LayerRecord]) -> str:
     """The text of a record file. Numbers are written so that they are read back as the same float32."""
     lines = []
@@ -75,8 +132,6 @@ def read_records(text: str, name: str = "record.txt") -> dict[str, LayerRecord]:
     Raises:
         UsageError: another form, a missing scale, a number that is none, an offset of weights, another type than INT8.
     """
-    if len(text) > _MOST_BYTES:
-        raise _bad(name, say("it is larger than {size} MB", "大于 {size} MB", size=_MOST_BYTES >> 20))
     parser = _Parser(text, name)
     found: dict[str, LayerRecord] = {}
     for field, value in parser.message(top=True):

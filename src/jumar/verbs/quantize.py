@@ -34,7 +34,7 @@ from ..quant.proof import prove_layers
 from ..quant.qdq import qdq_model
 from ..quant.quality import Judge, SampleMetric, find_metric, spread
 from ..quant.ranges import METHODS, scale_of
-from ..quant.records import records_of, write_records
+from ..quant.records import LayerRecord, load_records, plan_of_records, records_of, write_records
 from ..quant.samples import Samples, joined, open_samples
 from ..targets import Target
 from ..text import say
@@ -68,6 +68,7 @@ def quantize(
     metric: str | SampleMetric | None = None,
     max_drop: float = DEFAULT_DROP,
     config: str | Path | QuantConfig | None = None,
+    record: str | Path | None = None,
     skip_layers: Sequence[str] = (),
     skip_types: Sequence[str] = (),
     symmetric: bool | None = None,
@@ -94,6 +95,8 @@ def quantize(
             outputs on it that returns a number that grows with quality.
         max_drop: how much of the metric may be lost on the held-out samples.
         config: our JSON or AMCT's; the other arguments win over it.
+        record: AMCT's record file (``record.txt`` of a run before is one): its scales are taken, nothing is calibrated, and layers that are
+            not in it stay in floats.
         fallback: put layers back to floats until the gate holds; False reports only (QT106).
         samples: use at most this many, spread evenly.
 
@@ -108,6 +111,7 @@ def quantize(
     name, agreement, user = find_metric(metric)
     choices = _config(config, method, skip_layers, skip_types, symmetric, correct_bias)
     transform = None if preprocess is None else as_transform(preprocess)
+    records = None if record is None else load_records(record)
     case = open_case(model, "quantize", soc=soc, target=target, cann=cann)
     folder = Path(output)
     must_not_overwrite(model, folder / DEPLOY_FILE)
@@ -125,7 +129,7 @@ def quantize(
             apart = stack.enter_context(open_samples(held, case.model, transform))
             split = Split.of(len(given), int(samples), len(apart))
             given = joined(given, apart)
-        job = _Job(case, folder, choices, given, split, running, progress, name, max_drop, fallback)
+        job = _Job(case, folder, choices, given, split, running, progress, name, max_drop, fallback, records)
 
         def judge(session: Session, numbers: Sequence[int], layers: Sequence[str]) -> Judge:
             own = None if user is None else lambda number, outputs: user(number - split.first, outputs)
@@ -173,6 +177,7 @@ class _Job:
     metric: str
     max_drop: float
     fallback: bool
+    records: Mapping[str, LayerRecord] | None = None
 
     def run(self, judge_of: Callable[[Session, Sequence[int], Sequence[str]], Judge]) -> Case:
         begin = time.perf_counter()
@@ -184,9 +189,14 @@ class _Job:
         refusals = {layer.name: self.config.refusal(layer.name, layer.op) for layer in found.layers}
         layers = tuple(layer for layer in found.layers if refusals[layer.name] is None)
         skipped = {name: reason for name, reason in refusals.items() if reason is not None}
-        calibration = self._calibrate(model, layers, split)
-        recipe, trials = self._recipe(model, layers, calibration, split)
-        plan = self._plan(layers, calibration, recipe)
+        if self.records is None:
+            calibration = self._calibrate(model, layers, split)
+            recipe, trials = self._recipe(model, layers, calibration, split)
+            plan = self._plan(layers, calibration, recipe)
+        else:
+            calibration, recipe, trials = Calibration(), Recipe("record", WeightOptions()), {}
+            plan, unfit = plan_of_records(layers, self.records, found)
+            skipped |= unfit
         verdict = self._gate(model, found, plan, split, judge_of)
         kept = plan.without(set(plan.items) - verdict.chosen)
         outcome = Outcome(found, layers, skipped, calibration, split, recipe, trials, kept, verdict, [], _bytes(model))

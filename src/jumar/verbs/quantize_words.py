@@ -26,7 +26,7 @@ def _names(names: list[str]) -> str:
 def calibration_findings(outcome: Outcome, samples: Samples, config: QuantConfig) -> Iterator[Finding]:
     """What is wrong with the samples."""
     count = len(outcome.split.calibration)
-    if count < FEW or outcome.split.shared:
+    if outcome.recipe.method != "record" and (count < FEW or outcome.split.shared):
         yield find_rule("QT101").finding(
             say("calibrated on {count} samples", "使用 {count} 个样本校准", count=count)
             if not outcome.split.shared
