@@ -29,6 +29,7 @@ from .aipp_compile import judge_inserted
 from .check import examine, pinned
 from .common import Progress, Shapes, check_number, check_shapes, open_case, silent
 from .compile_gears import gear_findings, names_of_gears, read_wanted_gears
+from .compile_int8 import check_deploy
 from .compile_run import Run, run_all
 
 Job = Literal["subgraph", "operator"]
@@ -199,6 +200,7 @@ def compile_into(
         raise ValueError("a target is needed")
     check_names(case.model)
     wanted = wanted or Wanted()
+    check_deploy(case.model, wanted.gears, wanted.options.get("precision_mode_v2", precision_mode))
     start = time.perf_counter()
     absolute = folder / model_path
     texts, copies = _config_files(case.model, wanted, precision_mode)

@@ -22,10 +22,9 @@ from ..quant.samples import Samples, open_samples
 from ..text import Text, say
 from .aipp_common import TransformLike, as_transform
 from .common import Progress
+from .compile_int8 import REFUSED_MODES
 from .quantize import DEFAULT_DROP, STATE_FILE, quantize
 from .quantize_parts import DEPLOY_FILE
-
-_REFUSED_MODES = ("force_fp32", "must_keep_origin_dtype", "origin")
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ def check_int8(quantise: str | None, wanted: Int8, *, gears: bool, cut: bool, on
         "--gears": gears,
         "--cut": cut,
         "--one-step": one_step,
-        "--precision-mode": precision_mode in _REFUSED_MODES,
+        "--precision-mode": precision_mode in REFUSED_MODES,
     }
     for option, given in against.items():
         if given:
