@@ -50,6 +50,7 @@ _HOME = {
     "show_target": "verbs.targets",
     "simplify": "verbs.simplify",
     "verify": "verbs.verify",
+    "verify_aipp": "verbs.aipp_stages",
     "verify_precision": "verbs.precision",
 }
 
@@ -93,6 +94,7 @@ __all__ = [
     "show_target",
     "simplify",
     "verify",
+    "verify_aipp",
     "verify_precision",
 ]
 
@@ -114,6 +116,7 @@ if TYPE_CHECKING:
     from .verbs.aipp_derive import derive_aipp
     from .verbs.aipp_emulate import emulate_aipp
     from .verbs.aipp_move import move_aipp
+    from .verbs.aipp_stages import verify_aipp
     from .verbs.check import check
     from .verbs.compile import compile
     from .verbs.diagnose import diagnose

@@ -252,7 +252,7 @@ def test_migrate_takes_a_file_along(tmp_path: Path, right: Path, net: Path) -> N
     manifest = json.loads((tmp_path / "bundle" / "manifest.json").read_text())
     assert manifest["aipp"]["blocks"][0]["bytes"] == 192 and "--insert_op_conf=right.cfg" in manifest["command"]
     with pytest.raises(UsageError, match="is not there"):
-        jumar.migrate(net, output=tmp_path / "other", soc="Ascend310P3", aipp="auto")
+        jumar.migrate(net, output=tmp_path / "other", soc="Ascend310P3", aipp="nowhere.cfg")
     assert not (tmp_path / "other").exists()
 
 

@@ -34,6 +34,12 @@ MatrixOption = Annotated[
         "--matrix", metavar="NAME", help=text("standard of YUV images: 601, 601-full, 709, ...", "YUV 图像的标准：601、601-full、709 等")
     ),
 ]
+AippInputOption = Annotated[
+    str, typer.Option("--aipp-input", metavar="KIND", help=text("with --aipp: images the device is given (rgb, nv12, ...)", "配合 --aipp：设备得到的图像（rgb、nv12 等）"))
+]  # fmt: skip
+AippMatrixOption = Annotated[
+    str | None, typer.Option("--aipp-matrix", metavar="NAME", help=text("with --aipp: standard of YUV images", "配合 --aipp：YUV 图像的标准"))
+]  # fmt: skip
 ConfigArgument = Annotated[str, typer.Argument(metavar="F.cfg", help=text("the AIPP file", "AIPP 文件"))]
 RankOption = Annotated[int | None, typer.Option("--rank", metavar="N", help=text("number of the model's input", "模型输入的编号"))]
 

@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from .aipp import PreprocessOption
+from .aipp import AippInputOption, AippMatrixOption, PreprocessOption
 from .common import (
-    AippOption,
     CannOption,
     CutAicpuOption,
     CutOption,
@@ -73,7 +72,16 @@ def command(
     ] = None,
     fold_limit: FoldLimitOption = None,
     precision_mode: PrecisionOption = None,
-    aipp: AippOption = None,
+    aipp: Annotated[
+        str | None,
+        typer.Option(
+            "--aipp",
+            metavar="FILE|auto",
+            help=text("preprocessing to insert; auto writes it from --preprocess", "要插入的预处理配置；auto 由 --preprocess 生成"),
+        ),
+    ] = None,
+    aipp_input: AippInputOption = "rgb",
+    aipp_matrix: AippMatrixOption = None,
     quantize: Annotated[
         str | None,
         typer.Option("--quantize", metavar="int8", help=text("compile an int8 model; needs --calib", "编译 int8 模型；需要 --calib")),
@@ -130,6 +138,8 @@ def command(
             fold_limit=DEFAULT_FOLD_LIMIT if fold_limit is None else size(fold_limit),
             precision_mode=precision_mode,
             aipp=aipp,
+            aipp_image=aipp_input,
+            aipp_matrix=aipp_matrix,
             quantize=quantize,
             calib=calib,
             held=held,

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from .aipp import AippMatrixOption, PreprocessOption, TorchvisionOption
 from .common import CannOption, FeedsOption, ModelArgument, Output, ShapeOption, SocOption, TargetOption, text, verb
 
 HELP = text(
@@ -91,12 +92,73 @@ def command(
     metric: MetricOption = None,
     keep: KeepOption = None,
     keep_list: KeepListOption = None,
+    aipp: Annotated[
+        str | None,
+        typer.Option(
+            "--aipp",
+            metavar="F.cfg",
+            help=text("run the model behind AIPP, in stages, beside --preprocess", "让模型在 AIPP 之后分阶段运行，与 --preprocess 对比"),
+        ),
+    ] = None,
+    preprocess: PreprocessOption = None,
+    torchvision: TorchvisionOption = None,
+    image: Annotated[
+        list[str] | None,
+        typer.Option("--image", metavar="FILE", help=text("with --aipp: a picture (repeatable)", "配合 --aipp：图片（可重复）")),
+    ] = None,
+    aipp_input: Annotated[
+        str | None,
+        typer.Option("--aipp-input", metavar="KIND", help=text("with --aipp: images the device is given", "配合 --aipp：设备得到的图像")),
+    ] = None,
+    aipp_matrix: AippMatrixOption = None,
     soc: SocOption = None,
     target: TargetOption = None,
     cann: CannOption = None,
 ) -> None:
     from ..verbs.common import parse_shapes
 
+    if aipp is not None:
+        from ..verbs.aipp_stages import verify_aipp
+
+        _alone(
+            "--aipp",
+            {
+                "--against": against,
+                "--feeds": feeds,
+                "--shape": shape,
+                "--bound": bound,
+                "--csv": csv,
+                "--per-node": per_node,
+                "--metric": metric,
+                "--keep": keep,
+                "--keep-list": keep_list,
+            },
+        )
+        with output.progress():
+            record = verify_aipp(
+                model,
+                aipp,
+                preprocess=preprocess,
+                torchvision=torchvision,
+                images=image or (),
+                kind=aipp_input,
+                matrix=aipp_matrix,
+                soc=soc,
+                target=target,
+                cann=cann,
+                precision=precision or "fp16",
+            )
+        output.show(record)
+        return
+    _needs_aipp(
+        {
+            "--preprocess": preprocess,
+            "--torchvision": torchvision,
+            "--image": image,
+            "--aipp-input": aipp_input,
+            "--aipp-matrix": aipp_matrix,
+        }
+    )
     shapes = parse_shapes(shape or []) or None
     emulated = precision is not None and precision != "fp32"
     asked = {
@@ -142,6 +204,42 @@ def command(
                 progress=progress,
             )
     output.show(case.record)
+
+
+def _alone(option: str, others: dict[str, object]) -> None:
+    """Options that have no effect are refused, not ignored.
+
+    Raises:
+        UsageError: one of the others is given.
+    """
+    from ..errors import UsageError
+    from ..text import say
+
+    given = next((name for name, value in others.items() if value), None)
+    if given is not None:
+        raise UsageError(
+            say("{name} has no effect with {option}", "{name} 与 {option} 一起使用时无效", name=given, option=option),
+            say("expected one of them", "应只给出其一"),
+            say("leave one out", "请去掉其一"),
+        )
+
+
+def _needs_aipp(options: dict[str, object]) -> None:
+    """The same for what belongs to --aipp.
+
+    Raises:
+        UsageError: one of them is given.
+    """
+    from ..errors import UsageError
+    from ..text import say
+
+    given = next((name for name, value in options.items() if value), None)
+    if given is not None:
+        raise UsageError(
+            say("{name} has no effect without --aipp", "没有 --aipp 时 {name} 无效", name=given),
+            say("expected the AIPP file to compare with", "应给出要对比的 AIPP 文件"),
+            say("add --aipp F.cfg, or leave it out", "请加上 --aipp F.cfg，或去掉该参数"),
+        )
 
 
 def _check_options(emulated: bool, against: str | None, asked: list[str]) -> None:

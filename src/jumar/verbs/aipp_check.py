@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from ..aipp.compare import Difference, compare, describe, image_kind
+from ..aipp.compare import Difference, Pair, compare, describe, image_kind
 from ..aipp.config import AippConfig, AippOp, write_config
 from ..aipp.derive.block import derive_block
 from ..aipp.emulate import Layout
@@ -50,6 +50,7 @@ def check_aipp(
     layout: Layout = "NCHW",
     output: str | Path | None = None,
     run: bool = False,
+    taken: list[tuple[str, Sequence[Pair]]] | None = None,
 ) -> Record:
     """Judge an AIPP file, and prove it against the training transform where that is given.
 
@@ -64,6 +65,7 @@ def check_aipp(
         layout: of the model's image inputs.
         output: where to write the corrected file, if one of the blocks differs from the transform.
         run: also run the model behind AIPP and behind the transform, and compare its outputs.
+        taken: gets, for each block that was compared, the name of its input and what AIPP and the transform make of each image.
 
     Returns:
         A record with findings AI101 to AI109; ``data["blocks"]`` has, for each block, the sizes, and with a transform ``equal``,
@@ -87,6 +89,8 @@ def check_aipp(
     findings = judged.compare(name) if transform is not None else []
     if run:
         judged.run(loaded)
+    if taken is not None:
+        taken += judged.inputs()
     certain = {op.line for op in judged.judged_ops}
     findings += [
         finding_of(problem, name, line)
@@ -243,18 +247,26 @@ class _Judged:
         Raises:
             UsageError: there is no model, or no block that was compared.
         """
-        if model is None or not self.tried:
+        for name, pairs in self.inputs():
+            if model is not None:
+                notes, measurements = outputs_apart(model, name, pairs, self.layout)
+                self.notes += notes
+                self.measurements += measurements
+
+    def inputs(self) -> list[tuple[str, Sequence[Pair]]]:
+        """The name of each compared block's input, with what AIPP and the transform make of each image.
+
+        Raises:
+            UsageError: there is no model, or no block that was compared.
+        """
+        if self.facts is None or not self.tried:
             raise UsageError(
                 say("there is nothing to run", "没有可运行的内容"),
                 say("expected --model, and a transform that the file can be compared with", "应给出 --model，以及可与文件比较的预处理"),
                 say("give both", "请同时给出"),
             )
-        for op, difference in self.tried:
-            name = _input_name(self.facts, op)
-            if name is not None and difference.pairs:
-                notes, measurements = outputs_apart(model, name, difference.pairs, self.layout)
-                self.notes += notes
-                self.measurements += measurements
+        named = [(_input_name(self.facts, op), difference.pairs) for op, difference in self.tried]
+        return [(name, pairs) for name, pairs in named if name is not None and pairs]
 
     def _tell(self, index: int, difference: Difference) -> None:
         slips = None if difference.slips is None else [slip.name for slip in difference.slips]

@@ -39,10 +39,10 @@ def outputs_apart(
         feed = dict(make_feeds(model, running).cases[0])
         with running.session(model) as session:
             for made, exact in pairs:
-                first, second = (session.run({**feed, name: _batch(item, feed[name], layout)}) for item in (made, exact))
+                first, second = (session.run({**feed, name: batch_of(item, feed[name], layout)}) for item in (made, exact))
                 for output in second:
                     compared.setdefault(output, []).append(compare(first[output], second[output]))
-                    same.setdefault(output, []).append(_top(first[output]) == _top(second[output]))
+                    same.setdefault(output, []).append(largest_at(first[output]) == largest_at(second[output]))
     notes, measurements = [], []
     for output, found in compared.items():
         agree, value = sum(same[output]), worst(found).max_scaled
@@ -61,11 +61,13 @@ def outputs_apart(
     return notes, measurements
 
 
-def _batch(image: Any, like: Any, layout: Layout) -> Any:
+def batch_of(image: Any, like: Any, layout: Layout) -> Any:
+    """An image [channels, height, width] as the input ``like``, once for each place of its batch."""
     array = image if layout == "NCHW" else image.transpose(1, 2, 0)
     return np.repeat(array[None].astype(like.dtype), like.shape[0], axis=0)
 
 
-def _top(output: Any) -> int:
+def largest_at(output: Any) -> int:
+    """Where the largest element of a flattened output is."""
     array = np.asarray(output)
     return int(array.reshape(-1).argmax()) if array.size and array.dtype.kind in "fiu" else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from ..quant.quality import SampleMetric
 from ..rules import find_rule
 from ..targets import Target
 from ..text import Lang, default_lang, say
+from .aipp_auto import AUTO, auto_aipp
 from .aipp_common import TransformLike
 from .bundle import MODEL_FILE, Bundle
 from .check import pinned
@@ -65,6 +67,8 @@ def migrate(
     fold_limit: int = DEFAULT_FOLD_LIMIT,
     precision_mode: str | None = None,
     aipp: str | Path | None = None,
+    aipp_image: str = "rgb",
+    aipp_matrix: str | None = None,
     quantize: str | None = None,
     calib: Any = None,
     held: Any = None,
@@ -90,7 +94,10 @@ def migrate(
             model is fixed, proven and verified at each of them. Ranges are for ``compile`` alone.
         ranges, constants, one_step, cut: as for :func:`~jumar.fix`; a cut model is verified as a chain, and its device part compiled.
         bound: allowed ``max_rel`` of the migrated model against the given one.
-        aipp: preprocessing to insert; taken into the bundle, judged, and told in the manifest.
+        aipp: preprocessing to insert; taken into the bundle, judged, and told in the manifest. ``"auto"`` writes it from ``preprocess`` and the
+            size of the model's image input; without one, pixels are handed to a network that normalises them itself.
+        aipp_image, aipp_matrix: with ``"auto"``, the kind of images the device is given and the standard of YUV ones, as for
+            :func:`~jumar.derive_aipp`.
         quantize: ``int8``: the fixed model is quantised as by :func:`~jumar.quantize`, whose arguments the next seven are; the samples have
             the names of the given model's inputs. The bundle then holds both models, and the deploy form is compiled.
         lang: language of ``report.html``.
@@ -122,9 +129,10 @@ def migrate(
     )
     if chosen is not None and chosen.kind == "range":
         raise _is_range()
+    for_samples = None if quantize is None and aipp == AUTO else preprocess  # else it belongs to AIPP alone
     int8 = check_int8(
         quantize,
-        Int8(calib, held, preprocess, method, metric, max_drop, config),
+        Int8(calib, held, for_samples, method, metric, max_drop, config),
         gears=chosen is not None,
         cut=bool(cut),
         one_step=bool(one_step),
@@ -148,9 +156,15 @@ def migrate(
     }
     rewriting["ranges"] = {name: list(limits) for name, limits in (ranges or {}).items()}
     compiling = {"precision_mode": precision_mode, "dry_run": dry_run, "timeout": timeout}
-    inserted = None if aipp is None else _aipp_file(aipp)
+    auto = None
+    if aipp == AUTO:
+        auto = auto_aipp(pinned(bound_model, sizes), case.target, preprocess=preprocess, image=aipp_image, matrix=aipp_matrix)
+    inserted = None if aipp is None or auto is not None else _aipp_file(aipp)
     bundle = Bundle.open(Path(output), resume)
-    with Evaluator() as evaluator:
+    with Evaluator() as evaluator, tempfile.TemporaryDirectory(prefix="jumar-aipp-") as work:
+        if auto is not None:
+            inserted = Path(work) / "aipp.cfg"
+            inserted.write_text(auto.text, encoding="utf-8")
         job = _Migration(case, str(model), bundle, sizes, None if feeds is None else str(feeds), source, evaluator, progress, chosen)
         try:
             record = job.fix(rewriting)
@@ -161,7 +175,9 @@ def migrate(
         record = job.verify(record.extend(notes=notes), bound, meant if changed else None)
         if int8 is not None:
             record = job.quantize(record, int8, pinned(bound_model, sizes) if sizes else bound_model)
-    record = job.compile(record, compiling, inserted)
+        if auto is not None:
+            record = record.extend(findings=auto.findings, notes=auto.notes)
+        record = job.compile(record, compiling, inserted)
     record = job.bundle.finish(record, lang or default_lang())
     progress(say("done", "完成"), 1.0)
     return Case(load(job.bundle.final / job.compiled(record)), case.target, record)
