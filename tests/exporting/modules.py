@@ -122,3 +122,23 @@ def make_failing() -> tuple[Any, ...]:
 
 def make_text() -> str:
     return "no module"
+
+
+class ViewWrite(torch.nn.Module):
+    def forward(self, x: Any) -> Any:
+        y = x.clone()
+        left = y[:, :2]
+        left.mul_(2)  # view write
+        return y + 1
+
+
+class HarmlessWrite(torch.nn.Module):
+    """A buffer filled in place, which becomes a constant, and then a branch."""
+
+    def forward(self, x: Any) -> Any:
+        scale = torch.empty(3)
+        scale.fill_(2.0)
+        y = x * scale
+        if y.sum() > 0:  # second branch
+            y = -y
+        return y + 1

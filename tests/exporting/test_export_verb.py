@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("onnxscript")
 
 import jumar  # noqa: E402
+from jumar.atc.gear_words import read_gears  # noqa: E402
 from jumar.case import Case, Finding  # noqa: E402
 from jumar.exporting.dynamic import parse_dynamic  # noqa: E402
 from jumar.graph import Evaluator, load, source_line  # noqa: E402
@@ -152,6 +153,9 @@ def test_open_dimensions_are_open_and_right_at_every_size(exporter: Any, evaluat
     assert case.record.data["export"]["dynamic"] == {"x": {"0": "1..4", "1": "3|5"}}
     shape = case.model.graph.inputs[0].shape
     assert shape is not None and [str(size) for size in shape] == ["x_0", "x_1", "4"]
+    gears = next(item.remedy.render("en") for item in case.record.findings if item.code == "SH201" and item.severity == "info")
+    assert '--gears "x[0] 1,2,4; x[1] 3,5"' in gears and case.record.verdict != "blocked"
+    assert len(read_gears(["x[0] 1,2,4; x[1] 3,5"], case.model).shapes) == 6
     x = np.random.default_rng(0).standard_normal((4, 5, 4)).astype(np.float32)
     assert np.allclose(outputs(case, {"x": x}, evaluator)["output"], modules.Rows()(torch.from_numpy(x)), atol=1e-5)
 
@@ -182,3 +186,17 @@ def test_a_factory_with_arrays_and_shapes(evaluator: Evaluator, tmp_path: Path) 
     )
     for case in (given, drawn, replaced):
         assert case.record.data["export"]["exporter"] is not None
+
+
+def test_a_write_that_the_graph_lost_is_named(evaluator: Evaluator) -> None:
+    """TorchScript loses a write through a view; the graph goes on with the old values."""
+    case = jumar.export(modules.ViewWrite(), (torch.randn(3, 5),), **MDC, evaluator=evaluator, exporters=["torchscript"])
+    found = finding(case, "EX109")
+    assert case.record.verdict == "blocked" and "mul_" in str(found.message)
+    assert found.source_line is not None and found.source_line.endswith(modules.line_of("view write"))
+
+
+def test_a_write_that_the_graph_has_in_another_form_is_not_blamed(evaluator: Evaluator) -> None:
+    case = jumar.export(modules.HarmlessWrite(), (torch.ones(2, 3),), **MDC, evaluator=evaluator, exporters=["torchscript"])
+    found = finding(case, "EX105")
+    assert found.source_line is not None and found.source_line.endswith(modules.line_of("second branch"))

@@ -41,6 +41,17 @@ def test_a_job_that_hangs_is_ended() -> None:
         run_apart(lambda: time.sleep(600), Limits(0.2))  # type: ignore[arg-type, return-value]
 
 
+def test_what_the_job_started_keeps_nobody_waiting() -> None:
+    def job() -> tuple[dict[str, Any], dict[str, Any]]:
+        if os.fork() == 0:
+            time.sleep(600)  # holds the child's end of the pipe open
+        return {"done": True}, {}
+
+    start = time.monotonic()
+    assert run_apart(job, LIMITS)[0] == {"done": True}
+    assert time.monotonic() - start < LIMITS.seconds
+
+
 def test_a_job_that_takes_too_much_memory_is_ended() -> None:
     status = Path("/proc/self/status").read_text(encoding="ascii")
     used = int(next(line for line in status.splitlines() if line.startswith("VmSize")).split()[1]) >> 10

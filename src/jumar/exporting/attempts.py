@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +17,7 @@ import onnx_ir as ir
 from ..errors import JumarError
 from ..graph import load
 from ..text import Text, say
+from .eager import Eager
 from .forms import own_forms
 from .isolation import Limits, Lost, run_apart
 from .lines import is_foreign, line_of_error, short
@@ -57,19 +59,18 @@ class Attempt:
         return f"{self.exporter}@{self.opset}{'+own' if self.own else ''}"
 
 
-def attempt(
-    program: Program, outputs: tuple[str, ...], exporter: Exporter, opset: int, folder: Path, limits: Limits, own: bool = False
-) -> Attempt:
+def attempt(program: Program, eager: Eager, exporter: Exporter, opset: int, folder: Path, limits: Limits, own: bool = False) -> Attempt:
     """Export once; what goes wrong is told in the result.
 
     Args:
         own: with forms of ours for calls that the exporters refuse.
     """
     made = Attempt(exporter, opset, own)
+    outputs = tuple(slot.name for slot in eager.outputs)
     path = folder / f"{made.label}.onnx"
     start = time.perf_counter()
     try:
-        answer, _ = run_apart(lambda: _job(program, len(outputs), made, path), limits)
+        answer, _ = run_apart(lambda: _job(program, eager, made, path), limits)
     except Lost as lost:
         made.reason, made.seconds = lost.reason, time.perf_counter() - start
         return made
@@ -88,17 +89,20 @@ def attempt(
     return made
 
 
-def _job(program: Program, outputs: int, wanted: Attempt, path: Path) -> tuple[dict[str, Any], Mapping[str, Any]]:
+def _job(program: Program, eager: Eager, wanted: Attempt, path: Path) -> tuple[dict[str, Any], Mapping[str, Any]]:
     import torch
 
     export: Callable[..., None] = _dynamo if wanted.exporter == "dynamo" else _torchscript
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
+            for name in eager.imported:  # an import while it traces would become part of the trace
+                with suppress(ImportError):
+                    importlib.import_module(name)
             wrapper = program.wrapper(own_forms if wanted.own else nullcontext)
             plain(wrapper)
             with torch.no_grad():  # inside forward it would be a region of its own, whose nodes have no lines
-                export(program, wrapper, outputs, wanted.opset, path)
+                export(program, wrapper, len(eager.outputs), wanted.opset, path)
         except Exception as error:
             words = str(error)
             operator = next(iter(_OPERATOR.findall(words)), None)

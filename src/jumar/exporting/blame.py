@@ -40,6 +40,7 @@ def find_blame(program: Program, model: ir.Model, feeds: Mapping[str, Any], eval
     except (JumarError, Lost):
         return None
     numbers: list[Event] = []
+    lost: Event | None = None
     for index, event in enumerate(events):
         if event.kind == "number":
             numbers.append(event)
@@ -50,11 +51,14 @@ def find_blame(program: Program, model: ir.Model, feeds: Mapping[str, Any], eval
         there = computed.get(event.line)
         if there is None:
             if event.kind == "write":
-                return Blame(event, tuple(numbers), True)
+                lost = lost or event
             continue
-        if not any(_alike(one, other) for one in shown for other in there):
-            return Blame(event, tuple(numbers), False)
-    return None
+        if any(_alike(one, other) for one in shown for other in there):
+            # What is computed after the write is right all the same: the graph has it in another form.
+            lost = None if any(array.size > 1 for array in shown) else lost
+        else:
+            return Blame(lost or event, tuple(numbers), lost is not None)
+    return None if lost is None else Blame(lost, tuple(numbers), True)
 
 
 def _by_line(model: ir.Model, feeds: Mapping[str, Any], evaluator: Evaluator) -> dict[str, list[Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,6 +35,7 @@ class Eager:
         changed: inputs that the module writes into.
         steady: whether the same inputs gave the same results twice.
         events: the calls of torch on the given inputs.
+        imported: modules that forward imports when it first runs.
     """
 
     outputs: tuple[Slot, ...]
@@ -44,6 +46,7 @@ class Eager:
     steady: bool = True
     events: list[Event] = field(default_factory=list)
     seconds: float = 0.0
+    imported: tuple[str, ...] = ()
 
 
 def run_eagerly(program: Program, cases: Sequence[tuple[str, Arrays]], limits: Limits, names: Sequence[str] | None) -> Eager:
@@ -78,6 +81,7 @@ def run_eagerly(program: Program, cases: Sequence[tuple[str, Arrays]], limits: L
         answer["steady"],
         [Event(*event) for event in answer["events"]],
         answer["seconds"],
+        tuple(answer["imported"]),
     )
 
 
@@ -96,6 +100,7 @@ def watch_again(program: Program, feeds: Mapping[str, Any], limits: Limits) -> t
 def _job(program: Program, cases: Sequence[tuple[str, Arrays]]) -> tuple[dict[str, Any], Arrays]:
     wrapper = program.wrapper()
     start = time.monotonic()
+    known = set(sys.modules)
     try:
         given = program.tensors(cases[0][1])
         returned, events, _ = watched(lambda: program.call(given), keep=False)
@@ -135,6 +140,7 @@ def _job(program: Program, cases: Sequence[tuple[str, Arrays]]) -> tuple[dict[st
         "refused": refused,
         "events": [event.to_list() for event in events],
         "seconds": took,
+        "imported": [name for name in sys.modules if name not in known and "." not in name],
     }
     return answer, arrays
 

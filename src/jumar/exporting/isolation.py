@@ -24,6 +24,8 @@ from typing import Any, NoReturn
 from ..child import wire
 from ..text import Text, say
 
+_LOOK = 0.5
+"""Seconds between looks at whether the child still lives."""
 Job = Callable[[], tuple[dict[str, Any], Mapping[str, Any]]]
 """Returns what can be said in JSON, and arrays by name."""
 
@@ -59,24 +61,33 @@ def run_apart(job: Job, limits: Limits) -> tuple[dict[str, Any], dict[str, Any]]
         os.close(source)
         _serve(job, sink, limits)
     os.close(sink)
-    deadline = time.monotonic() + limits.seconds
-    data = bytearray()
     try:
-        while True:
-            if not select.select([source], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                raise Lost(say("it took longer than {seconds:g} s", "运行超过 {seconds:g} 秒", seconds=limits.seconds))
-            piece = os.read(source, 1 << 20)
-            if not piece:
-                break
-            data += piece
-    except BaseException:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(child, signal.SIGKILL)
-        raise
+        data = _received(child, source, limits)
     finally:
         os.close(source)
+        # One that has answered is ending already, with a status of its own; what it started itself goes with it.
+        for kill in (os.killpg, os.kill):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
     return _answer(data, status)
+
+
+def _received(child: int, source: int, limits: Limits) -> bytearray:
+    """All that the child writes until it ends; what it started may hold its end of the pipe open for longer."""
+    deadline = time.monotonic() + limits.seconds
+    data = bytearray()
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise Lost(say("it took longer than {seconds:g} s", "运行超过 {seconds:g} 秒", seconds=limits.seconds))
+        if select.select([source], [], [], min(left, _LOOK))[0]:
+            piece = os.read(source, 1 << 20)
+            if not piece:
+                return data
+            data += piece
+        elif os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            return data
 
 
 def _answer(data: bytearray, status: int) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -129,6 +140,7 @@ def _serve(job: Job, sink: int, limits: Limits) -> NoReturn:
 def _settle(limits: Limits) -> None:
     import torch
 
+    os.setpgid(0, 0)
     torch.set_num_threads(1)
     torch.set_grad_enabled(False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends the child

@@ -34,7 +34,7 @@ from ..text import Text, say
 from .check import check
 from .common import Progress, Shapes, silent
 from .cut_parts import artifacts
-from .export_findings import findings_of
+from .export_findings import declared_open, findings_of
 from .fix import fix
 
 
@@ -142,13 +142,15 @@ def export(
             _try_all(outcome, found, exporters, Path(folder.name), limits, ranges or {}, running, progress)
         findings = findings_of(outcome, running, limits)
     case = _result(outcome, found)
-    case = case.replace(record=case.record.extend(findings=findings))
+    stands = (*declared_open(case.record.findings, open_dimensions), *findings)
+    case = case.replace(record=replace(case.record, findings=stands))
     if outcome.winner is None:
         folder.cleanup()
         return case
     if output is not None:
         files = save(case.model, output)
-        case = case.replace(model=load(files[0]), record=case.record.extend(artifacts=artifacts(files)))
+        model = load(files[0])
+        case = case.replace(model=model, record=case.record.extend(artifacts=artifacts(files), model=model_info(model, files[0])))
     if output is None and has_external_data(case.model):
         weakref.finalize(case.model, folder.cleanup)  # the weights are in it
     else:
@@ -215,7 +217,7 @@ def _try_all(
             say("{exporter} at opset {opset}", "{exporter}，在 opset {opset} 上", exporter=exporter, opset=opset),
             0.1 + 0.8 * number / len(plan),
         )
-        made = attempt(outcome.program, tuple(slot.name for slot in outcome.eager.outputs), exporter, opset, folder, limits, own)
+        made = attempt(outcome.program, outcome.eager, exporter, opset, folder, limits, own)
         if made.model is None:
             outcome.refused.append(made)
             continue

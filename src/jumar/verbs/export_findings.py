@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ..case import Finding, Severity
 from ..exporting.audit import Event
 from ..exporting.blame import Blame, find_blame
+from ..exporting.dynamic import Dynamic, Sizes
 from ..exporting.isolation import Limits
 from ..exporting.samples import GIVEN
 from ..graph import Evaluator
@@ -39,6 +40,26 @@ def findings_of(outcome: Outcome, evaluator: Evaluator, limits: Limits) -> tuple
     if not any(finding.code == "EX105" and finding.severity == "error" for finding in found):
         found += _of_numbers(outcome)
     return tuple(found)
+
+
+def declared_open(findings: Sequence[Finding], dynamic: Dynamic) -> tuple[Finding, ...]:
+    """The target's findings; a dimension that was opened on purpose is none of its errors, but needs gears."""
+    if not dynamic:
+        return tuple(findings)
+    gears = "; ".join(f"{name}[{axis}] {_gears(sizes)}" for name, axes in dynamic.axes.items() for axis, sizes in axes.items())
+    remedy = say(
+        'compile with --gears "{gears}", or pin it with fix --shape', '请用 --gears "{gears}" 编译，或用 fix --shape 固定', gears=gears
+    )
+    return tuple(
+        replace(finding, severity="info", remedy=remedy) if finding.code == "SH201" and finding.node in dynamic.axes else finding
+        for finding in findings
+    )
+
+
+def _gears(sizes: Sizes) -> str:
+    """Few sizes that cover a range: its ends, and powers of two between."""
+    between = [1 << power for power in range(31) if sizes.low < 1 << power < sizes.high][-4:]
+    return ",".join(map(str, sizes.choices or dict.fromkeys((sizes.low, *between, sizes.high))))
 
 
 def _topic(
