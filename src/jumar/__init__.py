@@ -49,6 +49,7 @@ _HOME = {
     "reduce": "verbs.reduce",
     "show_target": "verbs.targets",
     "simplify": "verbs.simplify",
+    "triage": "verbs.triage",
     "verify": "verbs.verify",
     "verify_aipp": "verbs.aipp_stages",
     "verify_precision": "verbs.precision",
@@ -93,6 +94,7 @@ __all__ = [
     "reduce",
     "show_target",
     "simplify",
+    "triage",
     "verify",
     "verify_aipp",
     "verify_precision",
@@ -134,6 +136,7 @@ if TYPE_CHECKING:
     from .verbs.targets import list_targets, show_target
     from .verbs.targets_diff import diff_targets
     from .verbs.targets_import import import_targets
+    from .verbs.triage import triage
     from .verbs.verify import verify
 
 

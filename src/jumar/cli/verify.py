@@ -111,12 +111,56 @@ def command(
         typer.Option("--aipp-input", metavar="KIND", help=text("with --aipp: images the device is given", "配合 --aipp：设备得到的图像")),
     ] = None,
     aipp_matrix: AippMatrixOption = None,
+    triage: Annotated[
+        bool,
+        typer.Option(
+            "--triage",
+            help=text(
+                "ask preprocessing, inputs, conversion and precision in turn; stop at the culprit",
+                "依次检查预处理、输入、转换与精度，找到原因即停",
+            ),
+        ),
+    ] = False,
+    device_feeds: Annotated[
+        str | None,
+        typer.Option(
+            "--device-feeds",
+            metavar="NPZ",
+            help=text("with --triage: what the device program feeds", "配合 --triage：设备端程序送入的数据"),
+        ),
+    ] = None,
     soc: SocOption = None,
     target: TargetOption = None,
     cann: CannOption = None,
 ) -> None:
     from ..verbs.common import parse_shapes
 
+    if triage:
+        from ..verbs.triage import triage as run_triage
+        from ..verbs.verify import DEFAULT_BOUND
+
+        _alone("--triage", {"--csv": csv, "--per-node": per_node, "--metric": metric, "--keep": keep, "--keep-list": keep_list})
+        with output.progress() as progress:
+            case = run_triage(
+                model,
+                against,
+                feeds=feeds,
+                device_feeds=device_feeds,
+                shapes=parse_shapes(shape or []) or None,
+                aipp=aipp,
+                preprocess=preprocess,
+                torchvision=torchvision,
+                images=image or (),
+                soc=soc,
+                target=target,
+                cann=cann,
+                precision=precision or "fp16",
+                bound=DEFAULT_BOUND if bound is None else bound,
+                progress=progress,
+            )
+        output.show(case.record)
+        return
+    _needs({"--device-feeds": device_feeds}, "--triage")
     if aipp is not None:
         from ..verbs.aipp_stages import verify_aipp
 
@@ -150,14 +194,15 @@ def command(
             )
         output.show(record)
         return
-    _needs_aipp(
+    _needs(
         {
             "--preprocess": preprocess,
             "--torchvision": torchvision,
             "--image": image,
             "--aipp-input": aipp_input,
             "--aipp-matrix": aipp_matrix,
-        }
+        },
+        "--aipp",
     )
     shapes = parse_shapes(shape or []) or None
     emulated = precision is not None and precision != "fp32"
@@ -224,8 +269,8 @@ def _alone(option: str, others: dict[str, object]) -> None:
         )
 
 
-def _needs_aipp(options: dict[str, object]) -> None:
-    """The same for what belongs to --aipp.
+def _needs(options: dict[str, object], option: str) -> None:
+    """The same for what belongs to another option.
 
     Raises:
         UsageError: one of them is given.
@@ -236,9 +281,9 @@ def _needs_aipp(options: dict[str, object]) -> None:
     given = next((name for name, value in options.items() if value), None)
     if given is not None:
         raise UsageError(
-            say("{name} has no effect without --aipp", "没有 --aipp 时 {name} 无效", name=given),
-            say("expected the AIPP file to compare with", "应给出要对比的 AIPP 文件"),
-            say("add --aipp F.cfg, or leave it out", "请加上 --aipp F.cfg，或去掉该参数"),
+            say("{name} has no effect without {option}", "没有 {option} 时 {name} 无效", name=given, option=option),
+            say("expected {option}", "应给出 {option}", option=option),
+            say("add it, or leave {name} out", "请加上它，或去掉 {name}", name=given),
         )
 
 

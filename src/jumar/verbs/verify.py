@@ -268,6 +268,20 @@ def _manifest_beside(model: ModelLike) -> dict[str, Any]:
         return {}
 
 
+def reference_of(model: ModelLike) -> str | None:
+    """The model that a bundle was made from, if the model lies in one and its source is still there unchanged."""
+    try:
+        return _source_of(_manifest_beside(model))
+    except UsageError:
+        return None
+
+
+def interface_of(model: ModelLike) -> Mapping[str, Any]:
+    """What became of the inputs and outputs of the model that a bundle was made from."""
+    found: Mapping[str, Any] = _manifest_beside(model).get("interface") or {}
+    return found
+
+
 def _source_of(manifest: Mapping[str, Any]) -> str:
     source = manifest.get("source") or {}
     path, digest = source.get("path"), source.get("sha256")
