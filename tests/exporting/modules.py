@@ -142,3 +142,11 @@ class HarmlessWrite(torch.nn.Module):
         if y.sum() > 0:  # second branch
             y = -y
         return y + 1
+
+
+class Chaotic(torch.nn.Module):
+    """Rounding decides: terms that cancel, of which only the sign is used; beside something that TorchScript gets wrong at opset 11."""
+
+    def forward(self, x: Any, i: Any) -> Any:
+        y = x[:3] * 0.1
+        return torch.zeros(3, 2).scatter_add(0, i[:, None].expand(-1, 2), x) + (y + 1e6 - 1e6 - y).sign()

@@ -21,7 +21,7 @@ from test_operators import TARGETS, differs  # noqa: E402
 BY_NAME = {architecture.name: architecture for architecture in architectures.ARCHITECTURES}
 REFUSED = {"tv_ssdlite320", "tv_fasterrcnn_mnv3"}
 """With random weights their scores are so close that rounding decides which boxes are kept."""
-QUICK = ("packed_lstm", "decoder_rope")
+QUICK = ("packed_lstm",)
 LARGE = {"tv_retinanet"}
 """Too large for the time a test may take; measured by tools/export_table.py."""
 

@@ -200,3 +200,10 @@ def test_a_write_that_the_graph_has_in_another_form_is_not_blamed(evaluator: Eva
     case = jumar.export(modules.HarmlessWrite(), (torch.ones(2, 3),), **MDC, evaluator=evaluator, exporters=["torchscript"])
     found = finding(case, "EX105")
     assert found.source_line is not None and found.source_line.endswith(modules.line_of("second branch"))
+
+
+@pytest.mark.parametrize(("module", "decides"), [(modules.ScatterAdd(), False), (modules.Chaotic(), True)])
+def test_where_rounding_decides_it_is_said(module: Any, decides: bool, evaluator: Evaluator) -> None:
+    _, args = modules.make_scatter()
+    case = jumar.export(module, args, **MDC, evaluator=evaluator, exporters=["torchscript"])
+    assert ("rounding decides" in str(finding(case, "EX107").why)) is decides

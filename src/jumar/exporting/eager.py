@@ -97,6 +97,24 @@ def watch_again(program: Program, feeds: Mapping[str, Any], limits: Limits) -> t
     return [Event(*event) for event in answer["events"]], arrays
 
 
+def in_double(program: Program, feeds: Mapping[str, Any], limits: Limits) -> list[Any] | None:
+    """The module's results on these inputs when it computes in double precision; None where it does not run like that."""
+
+    def job() -> tuple[dict[str, Any], Arrays]:
+        import torch
+
+        torch.set_default_dtype(torch.float64)  # what forward makes itself follows
+        wrapper = program.wrapper().double()
+        wide = {name: array.astype(np.float64) if array.dtype == np.float32 else array for name, array in feeds.items()}
+        return {}, {str(index): to_array(tensor) for index, tensor in enumerate(wrapper(*program.tensors(wide)))}
+
+    try:
+        _, arrays = run_apart(job, limits)
+    except Lost:
+        return None
+    return list(arrays.values())
+
+
 def _job(program: Program, cases: Sequence[tuple[str, Arrays]]) -> tuple[dict[str, Any], Arrays]:
     wrapper = program.wrapper()
     start = time.monotonic()

@@ -8,12 +8,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..case import Finding, Severity
+from ..exporting.agreement import passed
 from ..exporting.audit import Event
 from ..exporting.blame import Blame, find_blame
 from ..exporting.dynamic import Dynamic, Sizes
+from ..exporting.eager import in_double
 from ..exporting.isolation import Limits
 from ..exporting.samples import GIVEN
 from ..graph import Evaluator
+from ..proof import compare
 from ..rules import find_rule
 from ..text import Text, say
 
@@ -203,7 +206,7 @@ def _of_wrong(outcome: Outcome, candidate: Candidate, evaluator: Evaluator, limi
                     reason=reason,
                     where=where,
                 ),
-                say("the exporter reported no error", "导出器没有报错"),
+                say("the exporter reported no error{rounding}", "导出器没有报错{rounding}", rounding=_rounding(outcome, word, limits)),
                 say("write this line with other operators", "请用其他算子改写该行"),
                 place=name or None,
                 line=None if blame is None else blame.event.line,
@@ -243,6 +246,21 @@ def _of_wrong(outcome: Outcome, candidate: Candidate, evaluator: Evaluator, limi
             line=lines[0] if lines else None,
         )
     ]
+
+
+def _rounding(outcome: Outcome, word: str, limits: Limits) -> Text:
+    """Words for a module whose own results change by more than the bound when it computes in double precision."""
+    feeds, expected = next((feed, result) for case, feed, result in outcome.eager.cases if case == word)
+    wide = in_double(outcome.program, feeds, limits)
+    if wide is None or len(wide) != len(expected):
+        return say("", "")
+    pairs = [(one.astype(other.dtype) if one.dtype.kind == "f" else one, other) for one, other in zip(wide, expected.values(), strict=True)]
+    if all(passed(compare(one, other)) for one, other in pairs):
+        return say("", "")
+    return say(
+        "; rounding decides: in double precision the module itself gives other results",
+        "；结果由舍入决定：改用双精度时模块自身的结果也不同",
+    )
 
 
 def _call(blame: Blame | None) -> Text:
