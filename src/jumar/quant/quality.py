@@ -6,16 +6,19 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import numpy as np
+import onnx_ir as ir
 
 from ..child.measures import measured
 from ..errors import UsageError
-from ..graph import Session
+from ..graph import Evaluator, Session
 from ..precision.metrics import METRICS, Metric
 from ..text import say
-from .qdq import SWITCH
+from .plan import Plan
+from .qdq import SWITCH, qdq_model
 from .samples import Samples
 
 SampleMetric = Callable[[int, Mapping[str, Any]], float]
@@ -54,20 +57,59 @@ def find_metric(metric: str | SampleMetric | None) -> tuple[str, Metric | None, 
     return name, METRICS[name], None
 
 
+class Switchboard:
+    """Runs a model with any choice of its layers in integers, one loaded model at a time.
+
+    None and all of them have models of their own, which are faster than the switched one that stands for every other choice.
+    """
+
+    def __init__(self, evaluator: Evaluator, model: ir.Model, plan: Plan) -> None:
+        self._evaluator, self._model, self._plan = evaluator, model, plan
+        self._kind = ""
+        self._session: Session | None = None
+
+    def __enter__(self) -> Switchboard:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            session.close()
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        return tuple(self._plan.items)
+
+    def run(self, feeds: Mapping[str, Any], chosen: frozenset[str]) -> dict[str, Any]:
+        """The outputs with these layers in integers."""
+        kind = "none" if not chosen else "all" if len(chosen) == len(self.layers) else "some"
+        if kind != self._kind or self._session is None:
+            self._close()
+            self._session, self._kind = self._evaluator.session(self._made(kind)), kind
+        if kind == "some":
+            feeds = {**feeds, SWITCH: np.array([name in chosen for name in self.layers], np.bool_)}
+        return self._session.run(feeds)
+
+    def _made(self, kind: str) -> ir.Model:
+        return self._model if kind == "none" else qdq_model(self._model, self._plan, switched=kind == "some")
+
+
 class Judge:
-    """Runs a switched model on samples and compares with the same model switched off. Float outputs are kept in files, not in memory."""
+    """Runs a model on samples with any choice of layers, and compares with the float model. Float outputs are kept in files, not in memory."""
 
     def __init__(
         self,
-        session: Session,
+        board: Switchboard,
         samples: Samples,
         numbers: Sequence[int],
-        layers: Sequence[str],
         metric: Metric | None,
         user: SampleMetric | None,
     ) -> None:
-        self._session, self._samples, self._numbers = session, samples, tuple(numbers)
-        self._layers, self._metric, self._user = tuple(layers), metric, user
+        self._board, self._samples, self._numbers = board, samples, tuple(numbers)
+        self._metric, self._user = metric, user
         self._folder = tempfile.TemporaryDirectory(prefix="jumar-", ignore_cleanup_errors=True)
         self._names: list[str] = []
         self.runs = 0
@@ -80,14 +122,11 @@ class Judge:
     def close(self) -> None:
         self._folder.cleanup()
 
-    def _feeds(self, number: int, chosen: frozenset[str]) -> dict[str, Any]:
-        return {**self._samples.feeds(number), SWITCH: np.array([name in chosen for name in self._layers], np.bool_)}
-
     def _refer(self) -> float:
         """Run the float model, and keep what it gives; its quality."""
         total = 0.0
         for place, number in enumerate(self._numbers):
-            found = self._session.run(self._feeds(number, frozenset()))
+            found = self._board.run(self._samples.feeds(number), frozenset())
             self._names = [name for name, value in found.items() if isinstance(value, np.ndarray) and value.dtype.kind in "biuf"]
             np.savez(self._file(place), **{f"o{index}": found[name] for index, name in enumerate(self._names)})
             total += self._user(number, found) if self._user is not None else 1.0
@@ -102,7 +141,7 @@ class Judge:
         quality = loss = 0.0
         for place in places:
             number = self._numbers[place]
-            found = self._session.run(self._feeds(number, chosen))
+            found = self._board.run(self._samples.feeds(number), chosen)
             with np.load(self._file(place), allow_pickle=False) as archive:
                 right = {name: archive[f"o{index}"] for index, name in enumerate(self._names)}
             quality += self._quality(number, right, found)

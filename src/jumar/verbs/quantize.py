@@ -16,7 +16,7 @@ import onnx_ir as ir
 from .. import __version__
 from ..case import Artifact, Case, Finding, Step
 from ..errors import EvaluationError, UsageError
-from ..graph import Digester, Evaluator, Session, infer_shapes, save, shared_or_new, write_atomic
+from ..graph import Digester, Evaluator, infer_shapes, save, shared_or_new, write_atomic
 from ..graph.digest import file_sha256
 from ..graph.surgery.lookup import must_pass_checker
 from ..graph.walk import weight_bytes
@@ -32,7 +32,7 @@ from ..quant.layers import Layer, Survey, survey
 from ..quant.plan import Plan, WeightOptions, quantise_layer
 from ..quant.proof import prove_layers
 from ..quant.qdq import qdq_model
-from ..quant.quality import Judge, SampleMetric, find_metric, spread
+from ..quant.quality import Judge, SampleMetric, Switchboard, find_metric, spread
 from ..quant.ranges import METHODS, scale_of
 from ..quant.records import LayerRecord, load_records, plan_of_records, records_of, write_records
 from ..quant.samples import Samples, joined, open_samples
@@ -131,9 +131,9 @@ def quantize(
             given = joined(given, apart)
         job = _Job(case, folder, choices, given, split, running, progress, name, max_drop, fallback, records)
 
-        def judge(session: Session, numbers: Sequence[int], layers: Sequence[str]) -> Judge:
+        def judge(board: Switchboard, numbers: Sequence[int]) -> Judge:
             own = None if user is None else lambda number, outputs: user(number - split.first, outputs)
-            return Judge(session, given, numbers, layers, agreement, own)
+            return Judge(board, given, numbers, agreement, own)
 
         return job.run(judge)
 
@@ -179,7 +179,7 @@ class _Job:
     fallback: bool
     records: Mapping[str, LayerRecord] | None = None
 
-    def run(self, judge_of: Callable[[Session, Sequence[int], Sequence[str]], Judge]) -> Case:
+    def run(self, judge_of: Callable[[Switchboard, Sequence[int]], Judge]) -> Case:
         begin = time.perf_counter()
         split = self.split
         model, steps = self._fused(split)
@@ -253,8 +253,8 @@ class _Job:
             nonlocal best
             self.progress(say("trying {recipe}", "尝试 {recipe}", recipe=recipe.name), min(0.4 + 0.015 * len(trials), 0.49))
             plan = self._plan(layers, calibration, recipe)
-            with self.evaluator.session(qdq_model(model, plan, switched=True)) as session:
-                judge = Judge(session, self.samples, numbers, list(plan.items), None, lambda _number, _outputs: 1.0)
+            with Switchboard(self.evaluator, model, plan) as board:
+                judge = Judge(board, self.samples, numbers, None, lambda _number, _outputs: 1.0)
                 try:
                     trials[recipe.name] = judge.score(frozenset(plan.items)).loss
                 finally:
@@ -272,14 +272,14 @@ class _Job:
         return best, trials
 
     def _gate(
-        self, model: ir.Model, found: Survey, plan: Plan, split: Split, judge_of: Callable[[Session, Sequence[int], Sequence[str]], Judge]
+        self, model: ir.Model, found: Survey, plan: Plan, split: Split, judge_of: Callable[[Switchboard, Sequence[int]], Judge]
     ) -> Verdict:
         costs = {
             name: Cost(item.layer.work, item.layer.weight.nbytes - item.weight.data.nbytes - 8 * item.deq.size)
             for name, item in plan.items.items()
         }
-        with self.evaluator.session(qdq_model(model, plan, switched=True)) as session:
-            judge = judge_of(session, split.held, list(plan.items))
+        with Switchboard(self.evaluator, model, plan) as board:
+            judge = judge_of(board, split.held)
             try:
                 gate = Gate(
                     judge,
