@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from recurrent_cells import ACTIVATIONS, DEFAULTS, GATES, Cell, assert_equal, build, cells, closed_form, expand, run, weights
 
 from jumar.graph import Evaluator
@@ -40,7 +40,9 @@ def test_it_is_what_the_equations_say(cell: Cell, evaluator: Evaluator) -> None:
 def test_it_is_what_the_equations_say_of_many(cell: Cell, evaluator: Evaluator) -> None:
     # Where nothing bounds the state, sums of large terms cancel; a wrong equation is off by more than a hundredth all the same.
     growing = set(cell.options.get("activations", ())) & GROWING
-    assert_equal(run(evaluator, expand(build(cell), unrolled), cell), closed_form(cell), 1e-3 if growing else BOUND)
+    wanted = closed_form(cell)
+    assume(all(np.abs(array).max(initial=0) < 1e30 for array in wanted.values()))  # what float32 does not hold says nothing
+    assert_equal(run(evaluator, expand(build(cell), unrolled), cell), wanted, 1e-3 if growing else BOUND)
 
 
 @pytest.mark.parametrize("name", sorted(ACTIVATIONS))

@@ -39,9 +39,7 @@ class DynamicDimension(ModelRule):
 
     Why on Ascend: ATC builds static graphs. An input of unknown shape that --input_shape leaves out is refused (E11005), and a graph that stays dynamic is full of shape arithmetic that runs on the AI CPU or the host.
 
-    Fix: pass --shape "name:1,3,224,224": the numbers are written into the model, symbols shared by several inputs are filled in everywhere, and the shape arithmetic then folds (SH202).
-
-    With gears (`jumar migrate --gears`) only what all gears agree on is written; the rest stays open, and ATC fixes it once for each gear.
+    Fix: pass --shape "name:1,3,224,224": the numbers are written into the model, symbols shared by several inputs are filled in everywhere, and the shape arithmetic then folds (SH202). With gears (`jumar migrate --gears`) only what all gears agree on is written; the rest stays open, and ATC fixes it once for each gear.
 
     Fix safety: safe; only the declared shapes change, and the pinned model equals the original in every element on inputs of that shape.
 
@@ -52,9 +50,7 @@ class DynamicDimension(ModelRule):
 
     在昇腾上的原因：ATC 构建静态图。--input_shape 中未给出形状的动态输入会被拒绝（E11005）；保持动态的图中充满形状运算，会在 AI CPU 或主机上执行。
 
-    修复：使用 --shape "name:1,3,224,224"：数值写入模型，多个输入共用的符号一并替换，随后形状运算会被折叠（SH202）。
-
-    使用档位时（`jumar migrate --gears`）只写入各档位一致的维度；其余保持可变，由 ATC 按档位逐一固定。
+    修复：使用 --shape "name:1,3,224,224"：数值写入模型，多个输入共用的符号一并替换，随后形状运算会被折叠（SH202）。使用档位时（`jumar migrate --gears`）只写入各档位一致的维度；其余保持可变，由 ATC 按档位逐一固定。
 
     修复安全性：安全；只改变声明的形状，在该形状的输入上与原模型逐元素相等。
 
