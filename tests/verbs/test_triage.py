@@ -145,3 +145,20 @@ def test_from_the_command_line(bundle: Path, capsys: pytest.CaptureFixture[str])
     assert "3 conversion: equal to the original" in capsys.readouterr().out
     assert run(["verify", model, "--device-feeds", "a.npz"]) == 2
     assert run(["verify", model, "--triage", "--keep-list", "k"]) == 2
+
+
+def test_what_the_images_are_reaches_the_first_stage(bundle: Path, evaluator: Evaluator) -> None:
+    """The file is for RGB images: told that they are BGR, red and blue are exchanged."""
+    asked_with = {"aipp": bundle / "b" / "aipp.cfg", "preprocess": {**HALVES, "mean": [0.5, 0.4, 0.3]}, "soc": SOC, "evaluator": evaluator}
+    migrate(
+        bundle / "m.onnx",
+        output=bundle / "c",
+        soc=SOC,
+        aipp="auto",
+        preprocess=asked_with["preprocess"],
+        dry_run=True,
+        ranges={"kind": (0, 9)},
+    )
+    asked_with["aipp"] = bundle / "c" / "aipp.cfg"
+    assert codes(triage(bundle / "c" / "model.onnx", **asked_with, kind="rgb").record) == []
+    assert codes(triage(bundle / "c" / "model.onnx", **asked_with, kind="bgr").record) == ["AI108"]

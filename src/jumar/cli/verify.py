@@ -151,6 +151,8 @@ def command(
                 preprocess=preprocess,
                 torchvision=torchvision,
                 images=image or (),
+                kind=aipp_input,
+                matrix=aipp_matrix,
                 soc=soc,
                 target=target,
                 cann=cann,

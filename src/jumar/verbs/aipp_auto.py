@@ -9,15 +9,14 @@ import onnx_ir as ir
 
 from ..aipp.config import AippConfig, write_config
 from ..aipp.derive.block import derive_block
-from ..aipp.network import find_head
-from ..aipp.transform import make
+from ..aipp.network import Head, find_head
+from ..aipp.transform import Transform, make
 from ..case import Finding
 from ..errors import UsageError
-from ..rules import find_rule
 from ..targets import Target
 from ..text import Text, say
 from .aipp_common import TransformLike, chip_of, find_transform, read_matrix
-from .aipp_derive import comments_of
+from .aipp_derive import comments_of, host_findings
 
 AUTO = "auto"
 """What is given instead of a file."""
@@ -51,6 +50,22 @@ def auto_aipp(
         TargetError: no public source describes AIPP on this chip.
     """
     _, chip = chip_of(None, target, None)
+    head, size = _image_input(model)
+    transform, notes = _transform_of(head, find_transform(preprocess=preprocess, torchvision=torchvision))
+    names = [value.name for value in model.graph.inputs if value.name not in model.graph.initializers]
+    derived = derive_block(
+        transform.with_size(size), image, matrix=read_matrix(matrix) or ("601", "narrow"), chip=chip, rank=names.index(head.name)
+    )
+    text = write_config(AippConfig((derived.op,)), comments_of(derived))
+    return AutoAipp(text, host_findings(derived), (*notes, *derived.notes))
+
+
+def _image_input(model: ir.Model) -> tuple[Head, tuple[int, int]]:
+    """The image input with what the network does to it first, and its height and width.
+
+    Raises:
+        UsageError: there is none, or its size is open.
+    """
     head = find_head(model)
     if head is None:
         raise UsageError(
@@ -66,9 +81,16 @@ def auto_aipp(
             say("expected fixed ones: static AIPP makes one size", "应为固定大小：静态 AIPP 只产生一种大小"),
             say("give them with --shape", "请用 --shape 给出"),
         )
-    transform = find_transform(preprocess=preprocess, torchvision=torchvision)
-    notes: list[Text] = []
-    if transform is None:
+    return head, (height, width)
+
+
+def _transform_of(head: Head, given: Transform | None) -> tuple[Transform, tuple[Text, ...]]:
+    """The transform that AIPP stands for: the given one, or none at all before a network that takes pixels.
+
+    Raises:
+        UsageError: there is none where one is needed, or it has another number of channels.
+    """
+    if given is None:
         if not head.nodes or not head.pixels:
             raise UsageError(
                 say(
@@ -78,37 +100,23 @@ def auto_aipp(
                 say("expected one: what training does before the model is not in the model", "应给出：训练时在模型之前的处理不在模型中"),
                 say("give --preprocess or --torchvision", "请给出 --preprocess 或 --torchvision"),
             )
-        transform = make("GRAY" if head.channels == 1 else "RGB", (0.0,), (1.0,))
-        notes.append(
-            say(
-                "AIPP hands over pixels: the network normalises them itself (`jumar aipp move` takes that into AIPP); that its channels are {order} is assumed",
-                "AIPP 直接送入像素：网络自行归一化（`jumar aipp move` 可将其移入 AIPP）；通道顺序假定为 {order}",
-                order=transform.order,
-            )
+        plain = make("GRAY" if head.channels == 1 else "RGB", (0.0,), (1.0,))
+        note = say(
+            "AIPP hands over pixels: the network normalises them itself (`jumar aipp move` takes that into AIPP); that its channels are {order} is assumed",
+            "AIPP 直接送入像素：网络自行归一化（`jumar aipp move` 可将其移入 AIPP）；通道顺序假定为 {order}",
+            order=plain.order,
         )
-    if transform.channels != head.channels:
+        return plain, (note,)
+    if given.channels != head.channels:
         raise UsageError(
             say(
                 "the transform has {found} channels, input `{name}` {count}",
                 "预处理有 {found} 个通道，输入 `{name}` 有 {count} 个",
-                found=transform.channels,
+                found=given.channels,
                 name=head.name,
                 count=head.channels,
             ),
             say("expected the transform of this input", "应为该输入的预处理"),
             say("correct --preprocess", "请修正 --preprocess"),
         )
-    names = [value.name for value in model.graph.inputs if value.name not in model.graph.initializers]
-    derived = derive_block(
-        transform.with_size((height, width)), image, matrix=read_matrix(matrix) or ("601", "narrow"), chip=chip, rank=names.index(head.name)
-    )
-    findings = tuple(
-        find_rule("AI110").finding(
-            say("before AIPP: {step}", "在 AIPP 之前：{step}", step=step),
-            say("AIPP does not do it", "AIPP 不做这一步"),
-            say("do it on the host or with DVPP", "请在主机上或用 DVPP 完成"),
-        )
-        for step in derived.host
-    )
-    notes += derived.notes
-    return AutoAipp(write_config(AippConfig((derived.op,)), comments_of(derived)), findings, tuple(notes))
+    return given, ()

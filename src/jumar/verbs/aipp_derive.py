@@ -11,7 +11,7 @@ from ..aipp.config import AippConfig, write_config
 from ..aipp.derive.block import SPELLINGS, Derived, Spelling, derive_block, make_dynamic
 from ..aipp.runtime import calls
 from ..aipp.transform import Transform
-from ..case import Artifact, Measurement, Record
+from ..case import Artifact, Finding, Measurement, Record
 from ..errors import UsageError
 from ..graph import write_atomic
 from ..graph.digest import file_sha256
@@ -110,15 +110,7 @@ def derive_aipp(
 def _record(derived: Derived, target: Target | None, *, dynamic: bool, batch: int, output: str | Path | None, dynamic_here: bool) -> Record:
     op = make_dynamic(derived, batch) if dynamic else derived.op
     text = write_config(AippConfig((op,)), comments_of(derived))
-    rule = find_rule("AI110")
-    findings = [
-        rule.finding(
-            say("before AIPP: {step}", "在 AIPP 之前：{step}", step=step),
-            say("AIPP does not do it", "AIPP 不做这一步"),
-            say("do it on the host or with DVPP", "请在主机上或用 DVPP 完成"),
-        )
-        for step in derived.host
-    ]
+    findings = list(host_findings(derived))
     if dynamic and not dynamic_here:
         findings.append(
             find_rule("AI103").finding(
@@ -156,6 +148,18 @@ def _record(derived: Derived, target: Target | None, *, dynamic: bool, batch: in
             Measurement(f"channel {index} largest difference", value, "", "simulator") for index, value in enumerate(derived.errors)
         ),
         data=data,
+    )
+
+
+def host_findings(derived: Derived) -> tuple[Finding, ...]:
+    """AI110 for each step that the host must do before AIPP."""
+    return tuple(
+        find_rule("AI110").finding(
+            say("before AIPP: {step}", "在 AIPP 之前：{step}", step=step),
+            say("AIPP does not do it", "AIPP 不做这一步"),
+            say("do it on the host or with DVPP", "请在主机上或用 DVPP 完成"),
+        )
+        for step in derived.host
     )
 
 

@@ -55,6 +55,8 @@ def triage(
     preprocess: TransformLike | None = None,
     torchvision: str | Any | None = None,
     images: Sequence[str | Path] = (),
+    kind: str | None = None,
+    matrix: str | None = None,
     soc: str | None = None,
     target: str | Target | None = None,
     cann: str | None = None,
@@ -70,7 +72,7 @@ def triage(
         against: the original (a bundle knows its own); without either, conversion is not asked.
         feeds: inputs on which the original is right.
         device_feeds: what the program on the device feeds in their place.
-        aipp, preprocess, torchvision, images: the AIPP file and the training transform, as for :func:`~jumar.check_aipp`.
+        aipp, preprocess, torchvision, images, kind, matrix: the AIPP file and the training transform, as for :func:`~jumar.check_aipp`.
         precision: of the device.
 
     Returns:
@@ -82,9 +84,19 @@ def triage(
     """
     case = open_case(model, "verify", soc=soc, target=target, cann=cann, need_target=False)
     stages: list[_Stage] = []
+    told = {
+        "preprocess": preprocess,
+        "torchvision": torchvision,
+        "images": images,
+        "kind": kind,
+        "matrix": matrix,
+        "soc": soc,
+        "target": target,
+        "cann": cann,
+    }
     with shared_or_new(evaluator) as running:
         asked: list[tuple[Text, Callable[[], _Stage]]] = [
-            (say("preprocessing", "预处理"), lambda: _preprocessing(model, aipp, preprocess, torchvision, images, soc, target, cann)),
+            (say("preprocessing", "预处理"), lambda: _preprocessing(model, aipp, told)),
             (say("inputs", "输入"), lambda: _inputs(feeds, device_feeds)),
             (say("conversion", "转换"), lambda: _conversion(model, against, feeds, shapes, bound, running)),
             (say("precision", "精度"), lambda: _precision(model, precision, feeds, shapes, case.target, running)),
@@ -112,19 +124,10 @@ def _not_asked(why: Text) -> _Stage:
     return _Stage(say("", ""), say("not asked: {why}", "未检查：{why}", why=why))
 
 
-def _preprocessing(
-    model: str | Path,
-    aipp: str | Path | None,
-    preprocess: TransformLike | None,
-    torchvision: str | Any | None,
-    images: Sequence[str | Path],
-    soc: str | None,
-    target: str | Target | None,
-    cann: str | None,
-) -> _Stage:
-    if aipp is None or (preprocess is None and torchvision is None):
+def _preprocessing(model: str | Path, aipp: str | Path | None, told: Mapping[str, Any]) -> _Stage:
+    if aipp is None or (told["preprocess"] is None and told["torchvision"] is None):
         return _not_asked(say("give --aipp and --preprocess", "请给出 --aipp 与 --preprocess"))
-    record = check_aipp(aipp, soc=soc, target=target, cann=cann, model=model, preprocess=preprocess, torchvision=torchvision, images=images)
+    record = check_aipp(aipp, model=model, **told)
     wrong = [item for item in record.findings if item.severity == "error"]
     what = say("AIPP gives what training gave", "AIPP 与训练时一致") if not wrong else say("AIPP gives something else", "AIPP 与训练时不同")
     return _Stage(say("", ""), what, record.findings)
