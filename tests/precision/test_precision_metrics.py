@@ -73,6 +73,26 @@ def test_not_a_number_is_never_good_enough() -> None:
     assert goal.missed(goal.values([{}], [{}])) == ["-"]
 
 
+@pytest.mark.parametrize("last", [1, 4, 8])
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("name", sorted(METRICS))
+def test_a_new_nan_in_any_case_is_never_good_enough(name: str, first: bool, last: int) -> None:
+    """Ranks of fewer than five classes are always the same set, and a NaN sorts like any value."""
+    right = np.random.default_rng(0).random((2, 6, last)).astype(np.float32)
+    spoilt = right.copy()
+    spoilt[0, 2, 0] = np.nan
+    goal = make_goal(name)
+    device = [spoilt, right] if first else [right, spoilt]
+    assert goal.missed(goal.values([{"z": right}] * 2, [{"z": array} for array in device])) == ["z"]
+
+
+@pytest.mark.parametrize("numbers", [(float("nan"), 1.0), (1.0, float("nan"))])
+def test_not_a_number_of_ones_own_metric_is_seen_in_any_case(numbers: tuple[float, float]) -> None:
+    left = iter(numbers)
+    goal = make_goal(lambda _one, _other: next(left), 0.5)
+    assert goal.missed(goal.values([{}, {}], [{}, {}])) == ["-"]
+
+
 @pytest.mark.parametrize("name", sorted(METRICS))
 def test_another_shape_is_never_good_enough(name: str) -> None:
     goal = make_goal(name)

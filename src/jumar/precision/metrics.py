@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,6 +120,12 @@ METRICS: Mapping[str, Metric] = {
 _LOST = 1e9
 
 
+def _worst(numbers: Iterable[float], larger: bool) -> float:
+    """The worst of them; NaN is worse than any, which ``min`` would keep only if it came first."""
+    known = list(numbers)
+    return math.nan if any(map(math.isnan, known)) else (min if larger else max)(known)
+
+
 @dataclass(frozen=True)
 class Goal:
     """What the outputs shall reach.
@@ -136,21 +143,15 @@ class Goal:
     def values(self, right: Sequence[Arrays], device: Sequence[Arrays]) -> dict[str, float]:
         """The worst value of each output over all cases; of a user's metric, under the name ``-``."""
         if self.user is not None:
-            return {"-": min(float(self.user(one, other)) for one, other in zip(right, device, strict=True))}
+            return {"-": _worst((float(self.user(one, other)) for one, other in zip(right, device, strict=True)), larger=True)}
         if self.metric is None:
             raise ValueError("a goal has a metric")
-        pick = min if self.metric.larger else max
         found: dict[str, float] = {}
         for one, other in zip(right, device, strict=True):
             for name, value in one.items():
-                if not self._judges(name, value):
-                    continue
-                found_value = np.asarray(other[name])
-                # Another shape (fewer boxes, say) cannot be good enough, whatever the metric.
-                number = (
-                    self.metric.measure(value, found_value) if found_value.shape == value.shape else (0.0 if self.metric.larger else _LOST)
-                )
-                found[name] = pick(found.get(name, number), number)
+                if self._judges(name, value):
+                    number = self._number(self.metric, value, np.asarray(other[name]))
+                    found[name] = _worst((found.get(name, number), number), self.metric.larger)
         return found
 
     def missed(self, values: Mapping[str, float]) -> list[str]:
@@ -158,6 +159,13 @@ class Goal:
         if self.metric is None:
             return [name for name, value in values.items() if not value >= self.bound]
         return [name for name, value in values.items() if not self.metric.met(value, self.bound)]
+
+    @staticmethod
+    def _number(metric: Metric, right: np.ndarray, device: np.ndarray) -> float:
+        # Another shape (fewer boxes, say) or a new NaN cannot be good enough, whatever the metric: ranks and sets do not see a NaN.
+        if device.shape != right.shape or bool((np.isnan(device) & ~np.isnan(right)).any()):
+            return 0.0 if metric.larger and metric.name != "sqnr" else (-_LOST if metric.larger else _LOST)
+        return metric.measure(right, device)
 
     def _judges(self, name: str, value: Any) -> bool:
         is_float = isinstance(value, np.ndarray) and value.dtype.kind == "f"
