@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jumar.errors import UsageError
@@ -21,6 +21,7 @@ def slow_distance(one: list[int], other: list[int]) -> int:
     )
 
 
+@settings(deadline=None)
 @given(WORDS, WORDS)
 def test_edit_distance(one: list[int], other: list[int]) -> None:
     assert edit_distance(one, other) == slow_distance(one, other)
