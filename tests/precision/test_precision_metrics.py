@@ -99,3 +99,12 @@ def test_another_shape_is_never_good_enough(name: str) -> None:
     goal = make_goal(name)
     right, device = [{"z": np.zeros((2, 6, 8), np.float32)}], [{"z": np.zeros((2, 5, 8), np.float32)}]
     assert goal.missed(goal.values(right, device)) == ["z"]
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("-inf"), float("inf")])
+def test_what_a_function_gives_can_be_written_down(number: float) -> None:
+    """JSON has neither NaN nor infinities."""
+    goal = make_goal(lambda _one, _other: number, 0.5)
+    values = goal.values([{"y": np.zeros(2, np.float32)}], [{"y": np.zeros(2, np.float32)}])
+    assert np.isfinite(values["-"])
+    assert bool(goal.missed(values)) is (number != float("inf"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -118,12 +119,14 @@ METRICS: Mapping[str, Metric] = {
 
 
 _LOST = 1e9
+_LARGEST = sys.float_info.max
 
 
 def _worst(numbers: Iterable[float], larger: bool) -> float:
-    """The worst of them; NaN is worse than any, which ``min`` would keep only if it came first."""
-    known = list(numbers)
-    return math.nan if any(map(math.isnan, known)) else (min if larger else max)(known)
+    """The worst of them, finite so that a record can hold it. NaN is worse than any: ``min`` would keep it only if it came first."""
+    last = -_LARGEST if larger else _LARGEST
+    known = [last if math.isnan(number) else max(-_LARGEST, min(number, _LARGEST)) for number in numbers]
+    return (min if larger else max)(known)
 
 
 @dataclass(frozen=True)
